@@ -1,0 +1,292 @@
+"""Digest of the code a job really uses.
+
+Snakemake reruns a job when its script or its parameters change, but it does not look into the package behind the
+script. Every job therefore carries a digest of its code as a parameter: the closure of top-level definitions that its
+entry points reach, taken from the syntax tree without comments, docstrings and positions.
+
+Lookup dictionaries such as ``LOSSES = {"margin": MarginLoss, ...}`` would tie every job to every entry. They are left
+out, except for the entries that the job's settings name. So adding a loss reruns nothing, and editing a loss reruns
+exactly the jobs that use it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "lookalike"
+ROOT = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import statement binds a name to: a module of the package (``symbol`` empty) or a name in it."""
+
+    module: str
+    symbol: str = ""
+
+
+@dataclass(frozen=True)
+class Module:
+    """Top-level names of one module, and the statements that run whichever name is used."""
+
+    definitions: dict[str, ast.stmt]
+    imports: dict[str, Imported]
+    effects: tuple[ast.stmt, ...]
+
+
+def code_digest(entry_points: Iterable[str], settings: object = None) -> str:
+    """Digest of all code reached from some functions.
+
+    Args:
+        entry_points: ``"package.module:name"`` or ``"package.module"`` for all names of a module.
+        settings: the job's settings; every string found in it selects the lookup entries of that name.
+
+    Returns:
+        Sixteen hexadecimal digits, the same whatever the order of definitions, comments or docstrings.
+
+    Raises:
+        ValueError: if a module or a name does not exist.
+    """
+    selected = frozenset(_strings(settings)) & _lookup_keys()
+    return _digest(tuple(sorted(entry_points)), selected)
+
+
+def lookup(module: str, name: str) -> dict[str, str]:
+    """Entries of a lookup dictionary, ``{key: "module:definition"}``, read without importing its module.
+
+    Raises:
+        ValueError: if the module has no lookup dictionary of that name.
+    """
+    parsed = _parse(module)
+    statement = parsed.definitions.get(name)
+    entries = _lookup_entries(statement) if statement is not None else None
+    if entries is None:
+        raise ValueError(f"{module} has no lookup dictionary {name!r}")
+    targets = {key: _resolve(module, value.id) for key, value in entries.items() if isinstance(value, ast.Name)}
+    return {key: ":".join(target) for key, target in targets.items() if target is not None}
+
+
+def constructor_arguments(definition: str) -> set[str]:
+    """Argument names of the function or class ``"module:name"``; for a class those of its nearest ``__init__``.
+
+    Raises:
+        ValueError: if there is no such definition.
+    """
+    module, _, name = definition.partition(":")
+    node = _parse(module).definitions.get(name)
+    if isinstance(node, ast.ClassDef):
+        methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+        bases = [_resolve(module, base.id) for base in node.bases if isinstance(base, ast.Name)]
+        if not methods and any(bases):
+            return constructor_arguments(":".join(next(base for base in bases if base is not None)))
+        node = methods[0] if methods else None
+    if not isinstance(node, ast.FunctionDef):
+        raise ValueError(f"{definition} is no function and no class with an __init__ in this package")
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return set(names) - {"self"}
+
+
+@cache
+def _digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
+    reached = _closure(entry_points, selected)
+    while not (chosen := _defaults(reached) & _lookup_keys()) <= selected:
+        selected |= chosen
+        reached = _closure(entry_points, selected)
+    lines = sorted(f"{module}:{name} {_text(module, name, selected)}" for module, name in reached)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _closure(entry_points: tuple[str, ...], selected: frozenset[str]) -> set[tuple[str, str]]:
+    pending = [target for entry in entry_points for target in _targets(entry)]
+    reached: set[tuple[str, str]] = set()
+    while pending:
+        target = pending.pop()
+        if target not in reached:
+            reached.add(target)
+            pending += _reached(*target, selected)
+    return reached
+
+
+def _defaults(reached: set[tuple[str, str]]) -> frozenset[str]:
+    """Strings that arguments default to: a loss whose miner is ``"random"`` unless told otherwise uses that miner."""
+    return frozenset(
+        default.value
+        for module, name in reached
+        for node in ast.walk(_parse(module).definitions[name])
+        if isinstance(node, ast.arguments)
+        for default in (*node.defaults, *node.kw_defaults)
+        if isinstance(default, ast.Constant) and isinstance(default.value, str)
+    )
+
+
+def _targets(entry: str) -> list[tuple[str, str]]:
+    module, _, name = entry.partition(":")
+    parsed = _parse(module)
+    if name and name not in parsed.definitions:
+        raise ValueError(
+            f"{entry}: module {module} defines no {name!r}; it has {', '.join(sorted(parsed.definitions))}"
+        )
+    return [(module, name)] if name else [(module, each) for each in parsed.definitions]
+
+
+def _reached(module: str, name: str, selected: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Definitions that one definition mentions, in its own module or in others of the package."""
+    parsed = _parse(module)
+    for root in (*_used_nodes(parsed, name, selected), *parsed.effects):
+        local = {key: value for node in ast.walk(root) for key, value in _bindings(node, module).items()}
+        for node in ast.walk(root):
+            bound = None
+            if isinstance(node, ast.Name):
+                bound = _resolve(module, node.id, local)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                owner = local.get(node.value.id, parsed.imports.get(node.value.id))
+                if owner is not None and not owner.symbol:
+                    bound = _follow(owner.module, node.attr)
+            if bound is not None:
+                yield bound
+
+
+def _used_nodes(parsed: Module, name: str, selected: frozenset[str]) -> list[ast.AST]:
+    statement = parsed.definitions[name]
+    entries = _lookup_entries(statement)
+    return [statement] if entries is None else [value for key, value in entries.items() if key in selected]
+
+
+def _text(module: str, name: str, selected: frozenset[str]) -> str:
+    parsed = _parse(module)
+    nodes = (*_used_nodes(parsed, name, selected), *parsed.effects)
+    return " ".join(ast.dump(node) for node in nodes)
+
+
+def _resolve(module: str, name: str, local: dict[str, Imported] | None = None) -> tuple[str, str] | None:
+    """Where a name used in a module is defined, ``None`` for builtins, arguments and other packages."""
+    parsed = _parse(module)
+    if name in parsed.definitions:
+        return module, name
+    bound = (local or {}).get(name) or parsed.imports.get(name)
+    return _follow(bound.module, bound.symbol) if bound is not None and bound.symbol else None
+
+
+def _follow(module: str, name: str) -> tuple[str, str] | None:
+    """The defining module of a name, through any re-exports."""
+    return _resolve(module, name) if _path(module) is not None else None
+
+
+@cache
+def _parse(module: str) -> Module:
+    path = _path(module)
+    if path is None:
+        raise ValueError(f"no module {module!r} below {ROOT}")
+    definitions: dict[str, ast.stmt] = {}
+    imports: dict[str, Imported] = {}
+    effects: list[ast.stmt] = []
+    for statement in _statements(_without_docstrings(ast.parse(path.read_text())).body):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            imports |= _bindings(statement, module)
+        elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            definitions[statement.name] = statement
+        elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+            definitions |= dict.fromkeys(names, statement)
+        else:
+            effects.append(statement)
+    return Module(definitions, imports, tuple(effects))
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Top-level statements, those inside ``try`` and ``if`` included, type-checking blocks left out."""
+    for statement in body:
+        if isinstance(statement, ast.If):
+            if not (isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"):
+                yield from _statements([*statement.body, *statement.orelse])
+        elif isinstance(statement, ast.Try):
+            handlers = [each for handler in statement.handlers for each in handler.body]
+            yield from _statements([*statement.body, *handlers, *statement.orelse, *statement.finalbody])
+        elif not isinstance(statement, ast.Pass):
+            yield statement
+
+
+def _bindings(node: ast.AST, module: str) -> dict[str, Imported]:
+    """Names that an import statement binds to parts of the package."""
+    if isinstance(node, ast.Import):
+        ours = [alias for alias in node.names if alias.name.split(".")[0] == PACKAGE and alias.asname]
+        return {str(alias.asname): Imported(alias.name) for alias in ours}
+    if not isinstance(node, ast.ImportFrom):
+        return {}
+    origin = node.module or ""
+    if node.level:
+        parents = module.split(".") if _is_package(module) else module.split(".")[:-1]
+        origin = ".".join([*parents[: len(parents) - node.level + 1], *([origin] if origin else [])])
+    if origin.split(".")[0] != PACKAGE:
+        return {}
+    return {
+        alias.asname or alias.name: Imported(f"{origin}.{alias.name}")
+        if _path(f"{origin}.{alias.name}") is not None
+        else Imported(origin, alias.name)
+        for alias in node.names
+    }
+
+
+def _lookup_entries(statement: ast.stmt) -> dict[str, ast.expr] | None:
+    """Entries of a lookup dictionary: a capital name bound to a literal from strings to names."""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or not isinstance(statement.value, ast.Dict):
+        return None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    keys = [key.value for key in statement.value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    named = all(isinstance(value, ast.Name | ast.Attribute) for value in statement.value.values)
+    if not (isinstance(target, ast.Name) and target.id.isupper() and named and keys):
+        return None
+    return dict(zip(keys, statement.value.values, strict=True)) if len(keys) == len(statement.value.keys) else None
+
+
+@cache
+def _lookup_keys() -> frozenset[str]:
+    keys: set[str] = set()
+    for path in ROOT.rglob("*.py"):
+        if "= {" in (text := path.read_text()):
+            for statement in ast.parse(text).body:
+                keys |= set(_lookup_entries(statement) or {})
+    return frozenset(keys)
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = node.body[0] if node.body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
+def _strings(settings: object) -> Iterator[str]:
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, dict):
+        for key, value in settings.items():
+            yield str(key)
+            yield from _strings(value)
+    elif isinstance(settings, list | tuple):
+        for value in settings:
+            yield from _strings(value)
+
+
+@cache
+def _path(module: str) -> Path | None:
+    base = ROOT.joinpath(*module.split(".")[1:])
+    candidates = [base.with_suffix(".py")] if base != ROOT else []
+    return next((path for path in (*candidates, base / "__init__.py") if path.is_file()), None)
+
+
+def _is_package(module: str) -> bool:
+    path = _path(module)
+    return path is not None and path.name == "__init__.py"
