@@ -1,0 +1,79 @@
+"""Which GPUs there are, found without importing torch, and which one a job may use.
+
+Snakemake limits how many GPU jobs run at once but does not tell them apart: jobs started together would all pick
+device 0. Each job therefore takes the first free device by a file lock, which the kernel drops when the job dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: Path = Path("/dev")) -> list[str]:
+    """Identifiers of the CUDA devices this process may use.
+
+    Args:
+        environment: ``CUDA_VISIBLE_DEVICES`` in it decides where it is set; empty or ``-1`` hides all devices.
+        device_folder: where the driver's device files are, ``nvidia0``, ``nvidia1``, ...
+
+    Returns:
+        Identifiers as ``CUDA_VISIBLE_DEVICES`` takes them; empty where there is no device.
+    """
+    chosen = environment.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return [name.strip() for name in chosen.split(",") if name.strip() not in ("", "-1")]
+    numbers = [path.name.removeprefix("nvidia") for path in device_folder.glob("nvidia[0-9]*")]
+    return sorted((number for number in numbers if number.isdigit()), key=int)
+
+
+@contextmanager
+def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | None]:
+    """Hold one device for as long as the context lasts, and hide all others from CUDA.
+
+    Must be entered before CUDA is first used in this process. Waits while every device is taken.
+
+    Args:
+        wanted: devices asked for, 0 or 1. With 0 CUDA is hidden altogether.
+        lock_folder: where the locks lie; on a local disk, since network file systems do not keep such locks.
+
+    Yields:
+        The identifier of the device, ``None`` for a job without one.
+
+    Raises:
+        ValueError: if more than one device is asked for, or one where there is none.
+    """
+    devices = visible_devices()
+    if wanted not in (0, 1):
+        raise ValueError(f"gpu={wanted}: a job uses 0 or 1 devices")
+    if wanted == 0:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        yield None
+        return
+    if not devices:
+        raise ValueError("gpu=1, but no CUDA device is visible")
+    folder = lock_folder or Path(tempfile.gettempdir()) / f"lookalike-devices-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    descriptor, device = _first_free(devices, folder)
+    try:
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
+        yield device
+    finally:
+        os.close(descriptor)
+
+
+def _first_free(devices: list[str], folder: Path) -> tuple[int, str]:
+    while True:
+        for device in devices:
+            descriptor = os.open(folder / f"{device}.lock", os.O_CREAT | os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor, device
+            except BlockingIOError:
+                os.close(descriptor)
+        time.sleep(0.2)

@@ -1,0 +1,64 @@
+"""Devices are found without torch, and no two jobs get the same one."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lookalike.devices import own_device, visible_devices
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from lookalike.devices import own_device
+with own_device(1, Path(sys.argv[1])) as device:
+    print(device, flush=True)
+    time.sleep(30)
+"""
+
+
+def test_device_files_are_counted_where_nothing_else_is_said(tmp_path):
+    for name in ("nvidia0", "nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    assert visible_devices({}, tmp_path) == ["0", "2", "10"]
+
+
+@pytest.mark.parametrize(("value", "devices"), [("", []), ("-1", []), ("1", ["1"]), ("0, 3", ["0", "3"])])
+def test_the_environment_decides_where_it_says_something(tmp_path, value, devices):
+    (tmp_path / "nvidia0").touch()
+    assert visible_devices({"CUDA_VISIBLE_DEVICES": value}, tmp_path) == devices
+
+
+def test_jobs_started_together_get_different_devices_and_a_killed_one_frees_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        held = [job.stdout.readline().strip() for job in jobs]
+        assert sorted(held) == ["4", "7"]
+        jobs[0].kill()
+        jobs[0].wait()
+        with own_device(1, tmp_path) as device:
+            assert device == held[0]
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+            job.stdout.close()
+
+
+def test_a_job_without_a_device_sees_none(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with own_device(0) as device:
+        assert device is None
+        assert visible_devices() == []
+
+
+def test_impossible_wishes_are_refused(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(ValueError, match="no CUDA device is visible"), own_device(1):
+        pass
+    with pytest.raises(ValueError, match=r"gpu=2: a job uses 0 or 1"), own_device(2):
+        pass
