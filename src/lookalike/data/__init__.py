@@ -1,0 +1,33 @@
+"""Data sets on disk: fetch, unpack, read, check. Nothing here needs torch."""
+
+from lookalike.data.archives import ArchiveError, Limits, unpack
+from lookalike.data.download import DownloadError, fetch
+from lookalike.data.manifest import manifest_hash, read_manifest, with_file_hashes, write_manifest
+from lookalike.data.prepare import ensure_data
+from lookalike.data.splits import (
+    load_specification,
+    read_classes,
+    read_keypoints,
+    read_layout,
+    read_layout_keypoints,
+    read_split,
+)
+
+__all__ = [
+    "ArchiveError",
+    "DownloadError",
+    "Limits",
+    "ensure_data",
+    "fetch",
+    "load_specification",
+    "manifest_hash",
+    "read_classes",
+    "read_keypoints",
+    "read_layout",
+    "read_layout_keypoints",
+    "read_manifest",
+    "read_split",
+    "unpack",
+    "with_file_hashes",
+    "write_manifest",
+]

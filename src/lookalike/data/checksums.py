@@ -1,0 +1,112 @@
+"""Checksums of archives, remembered so that gigabytes are read once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from lookalike.data.members import is_archive
+
+MEMORY = ".checksums.json"
+_ARCHIVE_NAME = re.compile(r"\.(tar|tgz|zip|tar\.\w+)$")
+
+
+def file_digest(path: Path, algorithm: str = "sha256") -> str:
+    """Hexadecimal digest of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def remembered_digest(path: Path, algorithm: str, memory: Path) -> str:
+    """As ``file_digest``; a file whose path, size and time of change are known is not read again.
+
+    Args:
+        path: the file.
+        algorithm: ``sha256`` or ``md5``.
+        memory: folder whose ``.checksums.json`` remembers. A folder that cannot be written to remembers nothing.
+    """
+    state = path.stat()
+    key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}|{algorithm}"
+    known = _recall(memory / MEMORY).get(key)
+    if known is not None:
+        return known
+    digest = file_digest(path, algorithm)
+    with suppress(OSError):
+        _remember(memory / MEMORY, key, digest)
+    return digest
+
+
+def expected_digest(archive: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Algorithm and digest of an archive's specification, the strongest stated; ``None`` where none is published."""
+    return next(((algorithm, archive[algorithm]) for algorithm in ("sha256", "md5") if algorithm in archive), None)
+
+
+def mismatch(path: Path, archive: Mapping[str, Any], memory: Path) -> str:
+    """What tells a file from the archive of a specification, empty where nothing does."""
+    size = path.stat().st_size
+    if archive.get("size", size) != size:
+        return f"has {size} bytes instead of {archive['size']}"
+    if (expected := expected_digest(archive)) is None:
+        return "" if is_archive(path) or not _ARCHIVE_NAME.search(archive["file"]) else "is no whole archive"
+    algorithm, digest = expected
+    found = remembered_digest(path, algorithm, memory)
+    return "" if found == digest else f"has the {algorithm} {found[:12]}... instead of {digest[:12]}..."
+
+
+def find_on_disk(archive: Mapping[str, Any], folders: Iterable[Path], memory: Path) -> Path | None:
+    """The archive in one of the folders, known by checksum whatever its name, and by its name where it has none."""
+    for folder in folders:
+        for path in _candidates(archive, folder):
+            with suppress(OSError):  # somebody else's file that cannot be read is not the archive
+                if not mismatch(path, archive, memory):
+                    return path
+    return None
+
+
+def _candidates(archive: Mapping[str, Any], folder: Path) -> Iterator[Path]:
+    """Files worth a look: the one of that name, then those of that size, or of that kind where the size is unknown."""
+    named = folder / archive["file"]
+    if named.is_file():
+        yield named
+    if expected_digest(archive) is None or not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.suffix == ".part" or path == named or not path.is_file():
+            continue
+        if archive.get("size", path.stat().st_size) == path.stat().st_size and (
+            "size" in archive or path.suffix == named.suffix
+        ):
+            yield path
+
+
+def move_remembered(source: Path, target: Path, memory: Path) -> Path:
+    """Rename a file, over an older one too, and with it what is remembered of it."""
+    before = f"{source.resolve()}|"
+    source.replace(target)
+    for key, digest in _recall(memory / MEMORY).items():
+        if key.startswith(before):
+            with suppress(OSError):
+                _remember(memory / MEMORY, f"{target.resolve()}|{key.removeprefix(before)}", digest)
+    return target
+
+
+def _recall(memory: Path) -> dict[str, str]:
+    try:
+        content = json.loads(memory.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _remember(memory: Path, key: str, digest: str) -> None:
+    with FileLock(memory.with_suffix(".lock")):
+        temporary = memory.with_suffix(".tmp")
+        temporary.write_text(json.dumps({**_recall(memory), key: digest}, indent=1, sort_keys=True))
+        temporary.replace(memory)

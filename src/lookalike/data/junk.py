@@ -1,0 +1,20 @@
+"""What desktop systems leave in folders and archives, and what counts as an image file."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+IMAGE_SUFFIXES = frozenset(
+    {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}  # compared in lower case
+)
+_JUNK = frozenset({"__macosx", ".ds_store", "thumbs.db", "desktop.ini"})
+
+
+def is_junk(path: PurePath | str) -> bool:
+    """Whether a part of the relative path is macOS' or Windows' own (``__MACOSX``, ``._x.jpg``, ``Thumbs.db``)."""
+    return any(part.startswith("._") or part.lower() in _JUNK for part in PurePath(path).parts)
+
+
+def is_image(name: str) -> bool:
+    """Whether the file name is that of an image and not of a desktop system's copy of one."""
+    return PurePath(name).suffix.lower() in IMAGE_SUFFIXES and not is_junk(name)

@@ -1,0 +1,171 @@
+"""From a data set's specification to its files on disk."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lookalike.data.archives import Limits, extract, workspace
+from lookalike.data.checksums import find_on_disk, remembered_digest
+from lookalike.data.download import DownloadError, fetch
+from lookalike.data.members import is_archive
+from lookalike.data.splits import read_layout
+from lookalike.paths import project_root
+
+LOG = logging.getLogger(__name__)
+Specification = Mapping[str, Any]
+Archive = Mapping[str, Any]
+SOURCE = ".source"  # inside a root: the SHA-256 of the user's archive that it was unpacked from
+
+
+def ensure_data(
+    specification: Specification,
+    root: Path,
+    archives_folder: Path,
+    *,
+    search_folders: Sequence[Path] = (),
+    optional: bool = False,
+    limits: Limits | None = None,
+) -> Path:
+    """The folder with a data set's files, complete and counted.
+
+    A root that can be read is left alone. Otherwise archives are found on disk or downloaded, unpacked beside the root,
+    counted there, and only then given its name. Optional archives come along if they can be had.
+
+    Args:
+        specification: as in ``params/datasets``; ``folder`` or ``archive`` (paths, relative to the project) name data
+            of the user's own, the first read in place, the second unpacked anew whenever its bytes change.
+        root: where the files belong.
+        archives_folder: where downloads are kept, and looked for first.
+        search_folders: further folders with archives.
+        optional: also ask for optional archives that a readable root lacks.
+        limits: what an archive may grow to.
+
+    Returns:
+        ``root``, or the user's own folder.
+
+    Raises:
+        ValueError: if the files are not what the specification says.
+        ArchiveError: if an archive is damaged or hostile.
+        DownloadError: if an archive is neither on disk nor can be downloaded; says what to do by hand.
+        OSError: if a disk is full or cannot be written to.
+    """
+    if "folder" in specification:
+        root = project_root() / specification["folder"]
+    elif "archive" in specification:
+        _unpack_own_archive(specification, root, archives_folder, limits)
+    elif not (readable := _is_readable(specification, root)) or optional:
+        folders = (archives_folder, *search_folders)
+        archives = [a for a in _packaging(specification, root, folders) if not readable or a.get("optional")]
+        _unpack_missing(_fetch_missing(archives, specification, root, folders), specification, root, limits)
+    read_layout(specification, root)
+    return root
+
+
+def _fetch_missing(
+    archives: Iterable[Archive], specification: Specification, root: Path, folders: Sequence[Path]
+) -> list[tuple[Archive, Path]]:
+    """Archives whose files the root lacks, and where they are; optional ones only if they can be had."""
+    manual = specification.get("manual", "")
+    fetched = []
+    for archive in archives:
+        if (root / archive["creates"]).exists():
+            continue
+        try:
+            path = fetch(archive, folders[0], search_folders=folders[1:], manual=manual)
+        except DownloadError as error:
+            if not archive.get("optional"):
+                raise
+            LOG.warning("going on without an optional archive: %s", error)
+        else:
+            fetched.append((archive, path))
+    if not fetched and not root.exists():
+        raise DownloadError(f"{specification['title']} has no address. By hand, into {root}: {manual}")
+    return fetched
+
+
+def _packaging(specification: Specification, root: Path, folders: Iterable[Path]) -> list[Archive]:
+    """The archives of one packaging: with its files in the root, else its archives on disk, else addresses."""
+    packagings: dict[str, list[Archive]] = {}
+    for archive in specification.get("archives", ()):
+        packagings.setdefault(archive.get("packaging", ""), []).append(archive)
+    folders = list(folders)
+
+    def there(archive: Archive) -> bool:
+        return (root / str(archive["creates"])).exists()
+
+    def on_disk(archive: Archive) -> bool:
+        return there(archive) or find_on_disk(archive, folders, folders[0]) is not None
+
+    def has_addresses(archive: Archive) -> bool:
+        return on_disk(archive) or bool(archive.get("urls"))
+
+    for is_had in (there, on_disk, has_addresses):
+        for archives in packagings.values():
+            if all(is_had(archive) for archive in archives if not archive.get("optional")):
+                return archives
+    return next(iter(packagings.values()), [])
+
+
+def _unpack_missing(
+    fetched: Iterable[tuple[Archive, Path]], specification: Specification, root: Path, limits: Limits | None
+) -> None:
+    with workspace(root) as staging:
+        for archive, path in fetched:
+            if not (root / archive["creates"]).exists():  # another process may have been here
+                _unpack_into(staging, archive, path, limits)
+        if root.exists():
+            _merge(staging, root)
+        else:
+            read_layout(specification, staging)
+            staging.rename(root)
+
+
+def _unpack_into(staging: Path, archive: Archive, path: Path, limits: Limits | None) -> None:
+    """Unpack an archive, or copy a file that is none, to its place below ``staging``."""
+    folder = staging / archive.get("into", "")
+    folder.mkdir(parents=True, exist_ok=True)
+    if is_archive(path):
+        extract(path, folder, limits=limits)
+    else:
+        shutil.copyfile(path, folder / archive["file"])
+    if not (staging / archive["creates"]).exists():
+        raise ValueError(f"{path} does not hold {archive['creates']}")
+
+
+def _merge(source: Path, target: Path) -> None:
+    for entry in sorted(source.iterdir()):
+        place = target / entry.name
+        if entry.is_dir() and place.is_dir():
+            _merge(entry, place)
+        else:
+            entry.replace(place)
+
+
+def _unpack_own_archive(specification: Specification, root: Path, archives_folder: Path, limits: Limits | None) -> None:
+    archive = project_root() / specification["archive"]
+    if not archive.is_file():
+        raise ValueError(f"archive {archive} does not exist")
+    digest = remembered_digest(archive, "sha256", archives_folder)
+    with workspace(root) as staging:
+        if root.exists() and not (root / SOURCE).is_file():
+            raise ValueError(f"{root} exists, and was not unpacked from an archive; remove it to use {archive}")
+        if root.exists() and (root / SOURCE).read_text() == digest:
+            return
+        extract(archive, staging, limits=limits)
+        read_layout(specification, staging)
+        (staging / SOURCE).write_text(digest)
+        if root.exists():
+            shutil.rmtree(root)
+        staging.rename(root)
+
+
+def _is_readable(specification: Specification, root: Path) -> bool:
+    try:
+        read_layout(specification, root)
+    except ValueError:
+        return False
+    return True

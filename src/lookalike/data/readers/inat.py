@@ -1,0 +1,104 @@
+"""mini-iNaturalist-2021: ``train_mini/<id>_<kingdom>_<phylum>_<class>_..._<species>/``.
+
+The contextual paper shuffled the classes of each super-category without a seed, so only its authors' lists
+``iNaturalist_train.txt`` and ``iNaturalist_test.txt`` define its split. Where they lie in the root they are used; else
+the same rule is followed with a seed, and ``attrs["split"]`` says ``own split``: numbers are not comparable then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lookalike.data.junk import is_image
+from lookalike.data.readers.folder import folders
+from lookalike.data.readers.lists import base_folder, numbers
+
+TOP = "train_mini"
+# A class belongs to the narrowest of these taxa that its folder's name holds. Super-categories count from 0 by name.
+SUPER_CATEGORIES = {
+    "Amphibia": "Amphibians",
+    "Animalia": "Animalia",
+    "Arachnida": "Arachnids",
+    "Aves": "Birds",
+    "Fungi": "Fungi",
+    "Insecta": "Insects",
+    "Mammalia": "Mammals",
+    "Mollusca": "Mollusks",
+    "Plantae": "Plants",
+    "Actinopterygii": "Ray-finned Fishes",
+    "Reptilia": "Reptiles",
+}
+_SORTED = sorted(SUPER_CATEGORIES.values())
+
+
+def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
+    """One row per image; ``coarse_super`` is the super-category, 0 to 10.
+
+    Raises:
+        ValueError: if folders or lists are missing or broken, a class is empty or in both lists, or the classes of a
+            super-category are not as many as stated.
+    """
+    if (root / "iNaturalist_train.txt").is_file():
+        frame, split = _listed(root), "authors' lists"
+    else:
+        seed = int(specification.get("split_seed", 0))
+        frame, split = _own(root, seed), f"own split, seed {seed}"
+    found = frame.drop_duplicates("label")["coarse_super"].map(dict(enumerate(_SORTED))).value_counts().to_dict()
+    for name, expected in specification.get("super_categories", {}).items():
+        if found.get(name, 0) != expected:
+            raise ValueError(f"super-category {name}: {expected} classes expected, {found.get(name, 0)} found")
+    frame.attrs["split"] = split
+    return frame
+
+
+def _listed(root: Path) -> pd.DataFrame:
+    """Rows ``<folder>/<image>,<super-category>,<class>`` of the authors' lists."""
+    halves = []
+    for role in ("train", "test"):
+        path = root / f"iNaturalist_{role}.txt"
+        if not path.is_file():
+            raise ValueError(f"{path} does not exist, though the other half of the split does")
+        rows = pd.read_csv(path, header=None, names=["path", "coarse_super", "label"], dtype=str, encoding="utf-8-sig")
+        ids = {column: numbers(rows[column], int, path) for column in ("coarse_super", "label")}
+        halves.append(rows.assign(role=role, **ids))
+    frame = pd.concat(halves, ignore_index=True)
+    shared = set(halves[0]["label"]) & set(halves[1]["label"])
+    if shared:
+        raise ValueError(f"{root}: class {min(shared)} is in both of the authors' lists")
+    folder = frame["path"].str.removeprefix(f"{TOP}/").str.split("/").str[0]
+    return frame.assign(path=f"{TOP}/" + frame["path"].str.removeprefix(f"{TOP}/"), class_name=folder)
+
+
+def _own(root: Path, seed: int) -> pd.DataFrame:
+    """Of each super-category in the order of the names, the first half of the shuffled classes tests, the rest trains.
+
+    Source: contextual paper, released split code. Differs: the generator has a seed.
+    """
+    rows = []
+    for folder in folders(base_folder(root, (TOP,), ".")):
+        images = sorted(entry.name for entry in folder.iterdir() if is_image(entry.name))
+        if not images:
+            raise ValueError(f"class folder {folder} holds no image")
+        label, super_category = _class_of(folder)
+        rows += [(f"{TOP}/{folder.name}/{image}", label, super_category, folder.name) for image in images]
+    frame = pd.DataFrame(rows, columns=["path", "label", "coarse_super", "class_name"])
+    generator = np.random.default_rng(seed)
+    testing: set[int] = set()
+    for _, members in frame.groupby("coarse_super", sort=True):
+        shuffled = generator.permutation(np.unique(members["label"]))
+        testing.update(shuffled[: len(shuffled) // 2].tolist())
+    return frame.assign(role=np.where(frame["label"].isin(list(testing)), "test", "train"))
+
+
+def _class_of(folder: Path) -> tuple[int, int]:
+    """Class id and super-category of a class folder."""
+    number, *taxa = folder.name.split("_")
+    names = [SUPER_CATEGORIES[taxon] for taxon in reversed(taxa[:3]) if taxon in SUPER_CATEGORIES]
+    if not number.isdigit() or not names:
+        raise ValueError(f"{folder} is not named <id>_<kingdom>_<phylum>_<class>_... with a known kingdom")
+    return int(number), _SORTED.index(names[0])

@@ -1,0 +1,86 @@
+"""The text files of a layout: rows of fields between white space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+
+def read_rows(path: Path, columns: Mapping[str, type], *, skip: int = 0) -> pd.DataFrame:
+    """The rows of a text file; any run of white space parts the fields, the last field keeps the rest of its line.
+
+    Args:
+        path: UTF-8 text, with or without a byte order mark, any line ends. Blank lines are passed over.
+        columns: name and type (``int``, ``float`` or ``str``) of the fields, in order.
+        skip: header lines at the top.
+
+    Returns:
+        One column per field; ``int`` arrives as int64.
+
+    Raises:
+        ValueError: naming the file, if it is missing, not text, or a row lacks a field or holds a wrong value.
+    """
+    try:
+        lines = required(path).read_text(encoding="utf-8-sig").splitlines()[skip:]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    rows = [line.split(maxsplit=len(columns) - 1) for line in lines if line.strip()]
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"{path}: {' '.join(row)!r} does not hold the fields {', '.join(columns)}")
+    frame = pd.DataFrame(rows, columns=list(columns), dtype=str)
+    for name, kind in columns.items():
+        frame[name] = frame[name].str.rstrip() if kind is str else numbers(frame[name], kind, path)
+    return frame
+
+
+def numbers(values: pd.Series, kind: type, path: Path) -> pd.Series:
+    """The column as int64 or float64; ``path`` is named where a value is none."""
+    try:
+        return values.astype("int64" if kind is int else "float64")
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{path}: column {values.name!r} holds a value that is no {kind.__name__}") from None
+
+
+def required(path: Path) -> Path:
+    """The path itself, if it is a file.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path} does not exist; the data set's root is the folder that holds its own top folder")
+    return path
+
+
+def base_folder(root: Path, candidates: Sequence[str], holds: str) -> Path:
+    """The first of the candidate folders below ``root`` that holds the named file or folder.
+
+    Raises:
+        ValueError: if none does.
+    """
+    for candidate in candidates:
+        if (root / candidate / holds).exists():
+            return root / candidate
+    places = ", ".join(candidate for candidate in candidates if candidate != ".")
+    raise ValueError(
+        f"{root / holds} does not exist, nor in {places}; "
+        "the data set's root is the folder that holds its own top folder"
+    )
+
+
+def look_up(keys: pd.Series, table: pd.Series, what: str, path: Path) -> pd.Series:
+    """``table`` at each key, where ``table`` is a column indexed by key.
+
+    Raises:
+        ValueError: naming ``path`` and the first key that occurs twice in the table or not at all.
+    """
+    twice = table.index[table.index.duplicated()]
+    if len(twice):
+        raise ValueError(f"{path}: {what} {twice[0]} stands twice")
+    absent = keys[~keys.isin(table.index)]
+    if len(absent):
+        raise ValueError(f"{path}: no row for {what} {absent.iloc[0]}")
+    return table.loc[keys].set_axis(keys.index)

@@ -1,0 +1,90 @@
+"""Which class serves for training and which for testing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+Selection = Sequence[int] | Sequence[str]
+ROLES = ({"train", "test"}, {"train", "query", "gallery"})
+
+
+def assign_roles(
+    frame: pd.DataFrame, classes: Mapping[str, Selection] | None, names: Mapping[int, str]
+) -> pd.DataFrame:
+    """The rows of the chosen classes with the columns ``role`` and ``class_name``.
+
+    Args:
+        frame: one row per image with the column ``label``.
+        classes: for each role the first and the last class id, both included, or a list of class names. Images of
+            classes in no role are left out. ``None`` gives the first half of the classes, in the order of their ids, to
+            training and the second to testing; the middle one of an odd number goes to training.
+        names: label to name of every class the data set lists.
+
+    Raises:
+        ValueError: if a class has two roles or no image, or if a class name is unknown.
+    """
+    if classes is None:
+        chosen = _halves(sorted(names))
+    else:
+        chosen = {role: selected_classes(selection, names) for role, selection in classes.items()}
+    role_of: dict[int, str] = {}
+    for role, labels in chosen.items():
+        for label in labels:
+            if label in role_of:
+                raise ValueError(f"class {label} is in the roles {role_of[label]} and {role}; a class has one role")
+            role_of[label] = role
+    check_no_class_is_empty(frame, role_of, names)
+    kept = frame[frame["label"].isin(list(role_of))]
+    nameless = kept["label"][~kept["label"].isin(list(names))]
+    if len(nameless):
+        raise ValueError(f"class {nameless.iloc[0]} has images, but is not in the list of classes")
+    return kept.assign(role=kept["label"].map(role_of), class_name=kept["label"].map(dict(names)))
+
+
+def selected_classes(selection: Selection, names: Mapping[int, str]) -> list[int]:
+    """Labels from a pair of class ids, both included, or from a list of class names.
+
+    Raises:
+        ValueError: if it is neither, or if a name is unknown.
+    """
+    if len(selection) == 2 and all(isinstance(value, int) for value in selection):
+        first, last = (int(value) for value in selection)
+        return list(range(first, last + 1))
+    label_of = {name: label for label, name in names.items()}
+    unknown = [value for value in selection if value not in label_of]
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]!r} is no class; allowed: first and last class id, or names as {list(label_of)[:3]}"
+        )
+    return [label_of[str(name)] for name in selection]
+
+
+def check_no_class_is_empty(frame: pd.DataFrame, role_of: Mapping[int, str], names: Mapping[int, str]) -> None:
+    """Raise ``ValueError`` naming the first class of a role that has no image."""
+    empty = sorted(set(role_of) - set(frame["label"]))
+    if empty:
+        name = names.get(empty[0], "not in the list of classes")
+        raise ValueError(f"class {empty[0]} ({name}) of role {role_of[empty[0]]} has no image")
+
+
+def check_roles(frame: pd.DataFrame, specification: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` unless the roles belong together and agree with ``self_match``."""
+    found = set(frame["role"])
+    if not any(found <= roles for roles in ROLES):
+        raise ValueError(f"roles {sorted(found)} found; allowed: train, test or train, query, gallery")
+    asymmetric = bool(found & {"query", "gallery"})
+    if "self_match" in specification and specification["self_match"] == asymmetric and found != {"train"}:
+        raise ValueError(
+            f"self_match={specification['self_match']} does not go with the roles {sorted(found)}; "
+            "a test set is its own gallery, query and gallery are two"
+        )
+
+
+def _halves(labels: list[int]) -> dict[str, list[int]]:
+    middle = (len(labels) + 1) // 2
+    if middle == len(labels):
+        raise ValueError(f"{len(labels)} class(es) cannot be halved; at least 2 are needed")
+    return {"train": labels[:middle], "test": labels[middle:]}

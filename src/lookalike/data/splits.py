@@ -1,0 +1,152 @@
+"""Tables of images, labels and roles, read from the files of a data set.
+
+Sources of the counts: the owners' split files, see ``params/datasets``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lookalike import parameters
+from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
+from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
+from lookalike.data.readers import KEYPOINT_READERS, READERS
+from lookalike.data.roles import check_roles
+from lookalike.paths import project_root
+
+Specification = Mapping[str, Any]
+COLUMNS = ("path", "label", "role", "coarse_", "fold", "box_x", "box_y", "box_width", "box_height", "mask", "camera")
+
+
+def load_specification(dataset: str) -> dict[str, Any]:
+    """Content of ``params/datasets/<dataset>.yaml``.
+
+    Raises:
+        ValueError: if the name is unknown (the message lists the known ones) or the file breaks its schema.
+    """
+    known = sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
+    if dataset not in known:
+        raise ValueError(f"unknown data set {dataset!r}; known: {', '.join(known)}")
+    return parameters.read(f"params/datasets/{dataset}.yaml", "dataset")
+
+
+def read_split(dataset: str, root: Path) -> pd.DataFrame:
+    """Images, labels and roles of a data set on disk. Images are not opened.
+
+    Args:
+        dataset: name of a file in ``params/datasets``.
+        root: the folder that holds the archive's own top folder.
+
+    Returns:
+        As ``read_layout``.
+
+    Raises:
+        ValueError: if the name is unknown, and as ``read_layout``.
+    """
+    return read_layout(load_specification(dataset), root)
+
+
+def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
+    """As ``read_split``, for a data set that a specification describes.
+
+    Args:
+        specification: ``layout``, and where they apply ``title``, ``classes``, ``counts``, ``hierarchy`` and
+            ``self_match``, as in ``workflow/schemas/dataset.schema.yaml``.
+        root: the folder that holds the layout's own top folder.
+
+    Returns:
+        One row per image, in the order of the layout's list: ``path`` (relative to ``root``, with ``/``), ``label``
+        (int64), ``role`` (``train``, ``test``, ``query`` or ``gallery``), and where the set has them ``coarse_<level>``
+        (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original image), ``mask`` (path) and
+        ``camera``. PASCAL-5i has one row per image and class, and ``fold``. ``attrs`` holds ``title`` and what the
+        layout says of itself, such as ``packaging`` (Cars) and ``split`` (iNaturalist).
+
+    Raises:
+        ValueError: if the layout is unknown, a file is missing or broken, a class is empty, a listed image does not
+            exist, or a count differs; the message names the file, or data set, role, expected and found.
+    """
+    root = Path(root)
+    if "one_of" in specification:
+        return _first_variant(specification, root)
+    frame = _read(specification, root)
+    attributes = dict(frame.attrs)
+    if (hierarchy := hierarchy_path(specification, root)) is not None:
+        frame = frame.join(coarse_labels(frame, read_hierarchy(hierarchy)))
+    ordered = [column for start in COLUMNS for column in frame.columns if column.startswith(start)]
+    frame = frame[ordered].reset_index(drop=True)
+    frame.attrs = {"title": _title(specification), **attributes}
+    return frame
+
+
+def read_classes(dataset: str, root: Path) -> pd.DataFrame:
+    """Names of the classes of a split: ``label``, ``class_name``, and the name of its group on each coarse level.
+
+    Raises:
+        ValueError: as ``read_split``.
+    """
+    specification = load_specification(dataset)
+    frame = _read(specification, Path(root))
+    classes = frame[["label", "class_name"]].drop_duplicates("label").sort_values("label", ignore_index=True)
+    hierarchy = hierarchy_path(specification, Path(root))
+    return classes if hierarchy is None else classes.join(groups(classes, read_hierarchy(hierarchy)))
+
+
+def read_keypoints(dataset: str, root: Path) -> pd.DataFrame:
+    """Part locations of the images of a split.
+
+    Returns:
+        One row per image and part: ``path``, ``part`` (name), ``x`` and ``y`` (pixels of the original image, 0 where
+        the part is invisible) and ``visible`` (bool).
+
+    Raises:
+        ValueError: if the layout has no key points, and as ``read_split``.
+    """
+    return read_layout_keypoints(load_specification(dataset), root)
+
+
+def read_layout_keypoints(specification: Specification, root: Path) -> pd.DataFrame:
+    """As ``read_keypoints``, for a data set that a specification describes."""
+    layout = specification["layout"]
+    if layout not in KEYPOINT_READERS:
+        raise ValueError(f"layout {layout!r} has no key points; layouts with key points: {', '.join(KEYPOINT_READERS)}")
+    images = _read(specification, Path(root))["path"]
+    keypoints = KEYPOINT_READERS[layout](Path(root))
+    return keypoints[keypoints["path"].isin(images)].reset_index(drop=True)
+
+
+def _first_variant(specification: Specification, root: Path) -> pd.DataFrame:
+    problems = []
+    for name in specification["one_of"]:
+        try:
+            return read_layout(load_specification(name), root)
+        except ValueError as error:
+            problems.append(str(error))
+    raise ValueError(f"{_title(specification)} is none of its variants: {'; '.join(problems)}")
+
+
+def _read(specification: Specification, root: Path) -> pd.DataFrame:
+    """The reader's rows, checked; with ``class_name``."""
+    layout = specification.get("layout")
+    if layout not in READERS:
+        raise ValueError(f"unknown layout {layout!r}; known: {', '.join(READERS)}")
+    if not root.is_dir():
+        raise ValueError(f"{root} is no folder; it should hold {_title(specification)}")
+    frame = READERS[layout](specification, root)
+    if frame.empty:
+        raise ValueError(f"{root} holds no images of {_title(specification)}")
+    check_roles(frame, specification)
+    check_rows_are_unique(frame, ["path", "label"])
+    for column in {"path", "mask"} & set(frame.columns):
+        check_paths(frame[column])
+        check_files(frame[column].drop_duplicates(), root)
+    if "counts" in specification:
+        check_counts(frame, specification["counts"], _title(specification))
+    return frame
+
+
+def _title(specification: Specification) -> str:
+    return str(specification.get("title", specification.get("layout")))

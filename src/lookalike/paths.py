@@ -1,0 +1,27 @@
+"""Where the project's own files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def project_root() -> Path:
+    """The nearest folder, from the working directory upwards, that holds ``Snakefile`` and ``params/``.
+
+    Outside of every project it is the checkout that this package is imported from, so that the data readers and the
+    parameter files also work from a notebook in another folder.
+
+    Raises:
+        ValueError: if there is neither.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "Snakefile").is_file() and (folder / "params").is_dir():
+            return folder
+    if (CHECKOUT / "params").is_dir():
+        return CHECKOUT
+    raise ValueError(
+        f"no folder from {here} upwards holds Snakefile and params/, and the package is no source checkout"
+    )

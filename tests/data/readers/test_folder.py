@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+
+from lookalike.data import read_layout
+
+FOLDER = {"title": "mine", "layout": "folder"}
+
+
+def test_one_tree_is_split_by_class_and_junk_is_passed_over(tmp_path, touch):
+    touch(tmp_path, [f"{name}/{n}.{kind}" for name in "badec" for n, kind in enumerate(("jpg", "JPEG", "png", "webp"))])
+    touch(
+        tmp_path,
+        ["__MACOSX/a/._0.jpg", "a/._0.jpg", "a/.DS_Store", "b/Thumbs.db", "a/notes.txt", "README.md", ".git/x/y.jpg"],
+    )
+    frame = read_layout(FOLDER, tmp_path)
+    assert frame.groupby("role")["label"].unique().map(list).to_dict() == {"train": [1, 2, 3], "test": [4, 5]}
+    assert len(frame) == 20
+    assert frame["path"][0] == "a/0.jpg"
+    assert frame["label"].dtype == "int64"
+
+
+def test_a_colour_copy_is_an_image_where_no_list_says_otherwise(tmp_path, touch):
+    touch(tmp_path, ["a/0.jpg", "a/0_rgb.jpg", "b/0.jpg"])
+    assert len(read_layout(FOLDER, tmp_path)) == 3
+
+
+def test_classes_are_chosen_by_name_or_by_place(tmp_path, touch):
+    touch(tmp_path, [f"{name}/0.jpg" for name in "abcd"])
+    by_name = read_layout({**FOLDER, "classes": {"train": ["d", "a"], "test": ["b"]}}, tmp_path)
+    assert dict(zip(by_name["path"], by_name["role"], strict=True)) == {
+        "a/0.jpg": "train",
+        "b/0.jpg": "test",
+        "d/0.jpg": "train",
+    }
+    by_place = read_layout({**FOLDER, "classes": {"train": [1, 1], "test": [2, 4]}}, tmp_path)
+    assert by_place["role"].tolist() == ["train", "test", "test", "test"]
+
+
+@pytest.mark.parametrize("roles", [("train", "test"), ("train", "query", "gallery")])
+def test_folders_named_after_roles_are_roles(tmp_path, touch, roles):
+    touch(tmp_path, [f"birds/{role}/{name}/0.jpg" for role in roles for name in ("x", "y")])
+    frame = read_layout(FOLDER, tmp_path)
+    assert set(frame["role"]) == set(roles)
+    assert frame.loc[frame["path"] == f"birds/{roles[1]}/y/0.jpg", "label"].tolist() == [2]
+    with pytest.raises(ValueError, match="holds a folder for each role, so the split cannot be chosen by `classes`"):
+        read_layout({**FOLDER, "classes": {"train": ["x"], "test": ["y"]}}, tmp_path)
+
+
+def test_train_may_be_a_class_of_vehicles(tmp_path, touch):
+    touch(tmp_path, [f"{name}/0.jpg" for name in ("bus", "car", "train", "test")])
+    assert set(read_layout(FOLDER, tmp_path)["label"]) == {1, 2, 3, 4}
+
+
+def test_coarse_labels_come_from_the_own_hierarchy(tmp_path, touch):
+    touch(tmp_path, [f"{name}/0.jpg" for name in "ab"])
+    (tmp_path / "hierarchy.csv").write_text("class_id,name,colour,shape_type\n1,a,red,round\n2,B,blue,round\n")
+    frame = read_layout(FOLDER, tmp_path)
+    assert frame["coarse_colour"].tolist() == [1, 0]
+    assert frame["coarse_shape"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("files", "empty", "message"),
+    [
+        (["a/0.jpg", "b/0.jpg"], "c", "class folder .*c holds no image"),
+        (["a/0.jpg", "b/0.jpg", "stray.jpg"], None, "stray.jpg lies outside of the class folders"),
+        (["a/0.jpg", "a/deep/1.jpg", "b/0.jpg"], None, "a/deep lies inside of a class folder"),
+        (["a/0.jpg"], None, "a/0.jpg lies outside of the class folders"),
+        ([], None, "holds no class folder"),
+        (["only/train/0.jpg", "only/test/0.jpg"], None, "test/0.jpg lies outside of the class folders"),
+    ],
+)
+def test_a_tree_of_another_form_is_refused_by_path(tmp_path, touch, files, empty, message):
+    touch(tmp_path, files)
+    if empty:
+        (tmp_path / empty).mkdir()
+    with pytest.raises(ValueError, match=message):
+        read_layout(FOLDER, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("class_id,name\n1,a\n2,b\n", "must have the columns class_id, a name and levels"),
+        ("name,class_id,kind\na,1,x\n", "must have the columns"),
+        ("class_id,name,kind\n1,a,x\n2,b,\n", "holds an empty cell"),
+        ("class_id,name,kind\n1,a,x\n2,A,y\n", "class 'A' stands twice"),
+        ("class_id,name,kind\n1,a,x\n", "class 'b' is not in the hierarchy, which has 1 classes"),
+    ],
+)
+def test_a_broken_hierarchy_is_refused(tmp_path, touch, table, message):
+    touch(tmp_path, ["a/0.jpg", "b/0.jpg"])
+    (tmp_path / "hierarchy.csv").write_text(table)
+    with pytest.raises(ValueError, match=message):
+        read_layout(FOLDER, tmp_path)

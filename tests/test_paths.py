@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lookalike import paths
+
+
+def test_the_project_is_the_nearest_folder_with_snakefile_and_params(tmp_path, monkeypatch):
+    for project in (tmp_path, tmp_path / "inner"):
+        (project / "params").mkdir(parents=True)
+        (project / "Snakefile").touch()
+    (tmp_path / "inner" / "deep" / "params").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "inner" / "deep")
+    assert paths.project_root() == tmp_path / "inner"
+    monkeypatch.chdir(tmp_path)
+    assert paths.project_root() == tmp_path
+
+
+def test_outside_of_every_project_it_is_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert paths.project_root() == Path(__file__).resolve().parents[1]
+
+
+def test_without_a_checkout_either_it_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "site-packages")
+    with pytest.raises(ValueError, match="holds Snakefile and params/, and the package is no source checkout"):
+        paths.project_root()
