@@ -1,0 +1,1 @@
+"""The four methods, one subpackage per paper."""

@@ -1,0 +1,177 @@
+"""AVSL as a model: images in, representations out, distances and explanations of pairs.
+
+Source: Attributable Visual Similarity Learning (CVPR 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from lookalike.methods.avsl.attention import MinOver, Ties, node_statistics
+from lookalike.methods.avsl.edges import batch_edges, normalise_edges, update_edges
+from lookalike.methods.avsl.graph import block_sensitivities, graph_images, graph_steps, level_nodes, level_reliability
+from lookalike.methods.avsl.head import LearnedStatistic, LevelHead
+from lookalike.methods.avsl.representation import Explanation, Representation
+from lookalike.methods.avsl.similarity import level_distance, overall_distance
+from lookalike.methods.avsl.stages import read_stages, select_stages
+
+Variant = Literal["graph", "reliable_nodes", "top", "concat"]
+Reliability = Literal["deviation", "learned"]
+
+
+class AVSL(nn.Module):
+    """Images compared as graphs whose nodes are the embedding dimensions of several stages of one backbone.
+
+    The running edges are buffers, updated by every forward pass in training mode before anything uses them. Whether
+    they have seen a batch is saved with them (the released code forgets it, and a resumed run starts its edges anew).
+    Gradients of `distance` reach ``alpha`` and ``beta`` only; those of the embeddings reach ``heads`` and ``backbone``.
+
+    Variants of the paper's Table 2: ``graph`` is the full method, ``reliable_nodes`` drops the edges, so that the sum
+    of p delta over the top level remains (the text does not fix which levels are summed), ``top`` is the top level
+    alone, ``concat`` the sum of all level distances (the concatenation of unit vectors). Table 4's learned reliability
+    is ``reliability="learned"``.
+
+    Args:
+        backbone: classifier whose named stages are read (torchvision's feature extraction), or a module that already
+            returns a mapping from names to maps, or a sequence of maps.
+        levels: names of the stages, lowest first; one per map where the backbone returns a sequence.
+        embedding_dim: r, nodes per level.
+        k: edges kept per node.
+        momentum: share of the old edges at an update, in [0, 1]; 0 uses the edges of the last batch.
+        variant: ``graph``, ``reliable_nodes``, ``top`` or ``concat``.
+        reliability: ``deviation`` (spread of the maps) or ``learned``.
+        sigmoid_scale: factor of the sigmoid's argument; 10 in the released code, 1 in the paper.
+        min_over: ``row`` (released code) or ``map``, see `normalised_maps`.
+        ties: ``first`` (released code) or ``shared`` (paper), see `linearise`.
+        image_size: side in pixels of the image that the backbone is tried with; a learned reliability is tied to it.
+        generator: for the initial weights of heads and learned reliability.
+
+    Raises:
+        ValueError: if an option is unknown or out of range, or the backbone has no such stages.
+    """
+
+    edge_states: Tensor
+    edges_initialised: Tensor
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        levels: Sequence[str] = ("layer2", "layer3", "layer4"),
+        embedding_dim: int = 512,
+        k: int = 128,
+        momentum: float = 0.5,
+        *,
+        variant: Variant = "graph",
+        reliability: Reliability = "deviation",
+        sigmoid_scale: float = 10.0,
+        min_over: MinOver = "row",
+        ties: Ties = "first",
+        image_size: int = 224,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        for name, value, known in (
+            ("variant", variant, get_args(Variant)),
+            ("reliability", reliability, get_args(Reliability)),
+            ("min_over", min_over, get_args(MinOver)),
+            ("ties", ties, get_args(Ties)),
+        ):
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is unknown, known are {known}")
+        if not levels:
+            raise ValueError("levels is empty, it must name at least one stage")
+        if not 1 <= k <= embedding_dim:
+            raise ValueError(f"k={k} is outside [1, {embedding_dim}], the nodes of a level")
+        if not 0 <= momentum <= 1:
+            raise ValueError(f"momentum={momentum} is outside [0, 1]")
+        self.levels, self.k, self.momentum = tuple(levels), k, momentum
+        self.variant, self.sigmoid_scale, self.min_over = variant, sigmoid_scale, min_over
+
+        self.backbone, shapes = read_stages(backbone, self.levels, image_size)
+        self.heads = nn.ModuleList(LevelHead(channels, embedding_dim, ties, generator) for channels, _, _ in shapes)
+        steps = len(self.levels) - 1  # the lowest level has neither reliability nor edges
+        self.alpha = nn.Parameter(torch.ones(steps, embedding_dim))
+        self.beta = nn.Parameter(torch.zeros(steps, embedding_dim))
+        self.learned_statistics = nn.ModuleList(
+            LearnedStatistic(height * width, min_over, generator)
+            for _, height, width in (shapes[1:] if reliability == "learned" else [])
+        )
+        self.register_buffer("edge_states", torch.zeros(steps, embedding_dim, embedding_dim))
+        self.register_buffer("edges_initialised", torch.tensor(False))
+
+    def forward(self, images: Tensor, *, with_maps: bool = False) -> Representation:
+        """Representation of ``(N, 3, H, W)`` images; in training mode the edges learn from them.
+
+        Args:
+            images: as the backbone takes them.
+            with_maps: keep the class activation maps, about 2 MB per image at the defaults, for `explain`.
+        """
+        stages = select_stages(self.backbone(images), self.levels)
+        # Heads and maps keep the precision of their weights where the backbone runs in a lower one.
+        with torch.autocast(images.device.type, enabled=False):
+            levels = [head(stage.to(self.alpha.dtype)) for head, stage in zip(self.heads, stages, strict=True)]
+            embeddings, maps = zip(*levels, strict=True)
+            if self.training:
+                self._learn_edges(maps)
+            return Representation(embeddings, self._statistics(maps), maps if with_maps else ())
+
+    def edges(self) -> list[Tensor | None]:
+        """Normalised edges from every level to the one below, ``(r, r)``; the lowest has ``None``."""
+        if self.variant != "graph":
+            return [None, *torch.zeros_like(self.edge_states)]
+        return [None, *(normalise_edges(state, self.k) for state in self.edge_states)]
+
+    def distance(self, query: Representation, gallery: Representation, *, block: int | None = None) -> Tensor:
+        """Distance ``(Q, G)`` of every pair, in blocks of ``block`` pairs; embeddings enter as constants."""
+        if self.variant in ("top", "concat"):
+            first = len(self.levels) - 1 if self.variant == "top" else 0
+            pairs = zip(query.embeddings[first:], gallery.embeddings[first:], strict=True)
+            return torch.stack([level_distance(left.detach(), right.detach()) for left, right in pairs]).sum(dim=0)
+        return overall_distance(
+            query.embeddings,
+            query.statistics,
+            gallery.embeddings,
+            gallery.statistics,
+            alpha=[None, *self.alpha],
+            beta=[None, *self.beta],
+            edges=self.edges(),
+            scale=self.sigmoid_scale,
+            block=block,
+            learned_statistics=len(self.learned_statistics) > 0,
+        )
+
+    @torch.no_grad()
+    def explain(self, query: Representation, gallery: Representation) -> Explanation:
+        """What every node contributes to the distance of every pair.
+
+        Holds ``3 L r`` values per pair and is meant for few of them. Maps are those the representations carry.
+        """
+        left = graph_images("query", query.embeddings, query.statistics, learned_statistics=False)
+        right = graph_images("gallery", gallery.embeddings, gallery.statistics, learned_statistics=False)
+        nodes = tuple(level_nodes(left, right, level) for level in range(len(self.levels)))
+        ones, zeros = torch.ones_like(nodes[0]), torch.zeros_like(nodes[0])
+        trust, weights = [ones] * len(nodes), [ones] * len(nodes)
+        if self.variant == "top":
+            weights = [*[zeros] * (len(nodes) - 1), ones]
+        elif self.variant != "concat":
+            steps = graph_steps(left, [None, *self.alpha], [None, *self.beta], self.edges())
+            for level in range(1, len(nodes)):
+                trust[level] = level_reliability(left, right, steps, level, self.sigmoid_scale)
+            weights = block_sensitivities(left, right, steps, self.sigmoid_scale)
+        return Explanation(self.distance(query, gallery), tuple(trust), nodes, tuple(weights), query.maps, gallery.maps)
+
+    def _learn_edges(self, maps: Sequence[Tensor]) -> None:
+        for state, lower, upper in zip(self.edge_states, maps[:-1], maps[1:], strict=True):
+            batch = batch_edges(upper, lower)
+            state.copy_(update_edges(state if self.edges_initialised else None, batch, self.momentum))
+        self.edges_initialised.fill_(True)
+
+    def _statistics(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        if not self.learned_statistics:
+            return tuple(node_statistics(level, self.min_over) for level in maps)
+        lowest = node_statistics(maps[0], self.min_over)  # never read, there to keep the levels alike
+        return (lowest, *(layer(level) for layer, level in zip(self.learned_statistics, maps[1:], strict=True)))
