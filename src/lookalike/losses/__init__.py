@@ -1,0 +1,94 @@
+"""Losses by name, and how to build one from the parameters of a recipe.
+
+Every loss is an ``nn.Module`` called ``loss(embeddings, labels, indices_tuple=None)`` with embeddings that are not yet
+normalised, like those of pytorch-metric-learning, which many of them wrap.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss
+from lookalike.losses.margin import MarginLoss
+from lookalike.losses.pairwise import HistogramLoss, MultiSimilarityLoss, NTXentLoss
+from lookalike.losses.proxy import ArcFaceLoss, ProxyAnchorLoss, ProxyNCALoss, ProxyNCASoftmaxLoss, SoftmaxLoss
+from lookalike.losses.ranking import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss
+from lookalike.losses.raw import AngularLoss, GeneralisedLiftedLoss, NPairLoss
+from lookalike.losses.triplet import (
+    DistanceWeightedTripletLoss,
+    QuadrupletLoss,
+    RandomTripletLoss,
+    SemihardTripletLoss,
+    SNRLoss,
+    SofthardTripletLoss,
+    TripletLoss,
+)
+
+__all__ = ["LOSSES", "build_loss"]
+
+LOSSES: dict[str, type[nn.Module]] = {
+    "angular": AngularLoss,
+    "arcface": ArcFaceLoss,
+    "blackbox_ap": BlackboxAPLoss,
+    "contrastive": ContrastiveLoss,
+    "contrastive_cosine": CosineContrastiveLoss,
+    "fast_ap": FastAPLoss,
+    "gen_lifted": GeneralisedLiftedLoss,
+    "histogram": HistogramLoss,
+    "margin": MarginLoss,
+    "multi_similarity": MultiSimilarityLoss,
+    "npair": NPairLoss,
+    "ntxent": NTXentLoss,
+    "proxy_anchor": ProxyAnchorLoss,
+    "proxy_nca": ProxyNCALoss,
+    "proxy_nca_softmax": ProxyNCASoftmaxLoss,
+    "quadruplet": QuadrupletLoss,
+    "roadmap": RoadmapLoss,
+    "smooth_ap": SmoothAPLoss,
+    "snr": SNRLoss,
+    "softbin_ap": SoftbinAPLoss,
+    "softmax": SoftmaxLoss,
+    "triplet": TripletLoss,
+    "triplet_distance": DistanceWeightedTripletLoss,
+    "triplet_random": RandomTripletLoss,
+    "triplet_semihard": SemihardTripletLoss,
+    "triplet_softhard": SofthardTripletLoss,
+}
+
+
+def build_loss(
+    name: str,
+    parameters: Mapping[str, Any],
+    *,
+    classes: int,
+    embedding_dim: int,
+    generator: torch.Generator | None = None,
+) -> nn.Module:
+    """The loss of a recipe.
+
+    Args:
+        name: a key of :data:`LOSSES`.
+        parameters: keyword arguments of that loss; what is left out keeps its default.
+        classes: number of training classes, passed to losses with a value per class.
+        embedding_dim: dimension D, passed to losses with a vector per class.
+        generator: what parameters start from and miners draw from; ``None`` is the global one.
+
+    Raises:
+        ValueError: for an unknown name, listing the nearest ones, or a parameter that the loss does not have, listing
+            those it has.
+    """
+    if name not in LOSSES:
+        near = difflib.get_close_matches(name, LOSSES, n=3, cutoff=0.4) or sorted(LOSSES)
+        raise ValueError(f"unknown loss {name!r}; nearest: {', '.join(near)}")
+    taken = inspect.signature(LOSSES[name]).parameters.keys()
+    offered = {"classes": classes, "embedding_dim": embedding_dim, "generator": generator}
+    known = taken - offered.keys()
+    if unknown := sorted(parameters.keys() - known):
+        raise ValueError(f"loss {name!r} has no parameter {unknown[0]!r}; known: {', '.join(sorted(known)) or 'none'}")
+    return LOSSES[name](**parameters, **{key: value for key, value in offered.items() if key in taken})

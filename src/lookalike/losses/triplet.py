@@ -1,0 +1,188 @@
+"""Triplet losses, and the two that add to the triplet: Quadruplet and signal-to-noise ratio (SNR)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from pytorch_metric_learning.distances import LpDistance
+from pytorch_metric_learning.losses import TripletMarginLoss
+from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
+from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
+from torch import Tensor
+
+from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero, pair_distance, unit
+from lookalike.miners import Tuples, draw_columns, evenly
+
+LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anchor": 4})
+
+
+class TripletLoss(LibraryLoss):
+    """``(d_ap - d_an + margin)+`` on Euclidean distances, averaged over the strictly positive terms.
+
+    Source: Contextual, baselines: the library's loss with the library's distance-weighted mining. Unless
+    ``miner_parameters`` are given that miner leaves out distances from 1.4 on and draws 4 triplets per anchor, as the
+    library does with 4 items per class.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.05,
+        miner: str | None = "distance_weighted",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        if miner == "distance_weighted" and miner_parameters is None:
+            miner_parameters = LIBRARY_MINING
+        criterion = TripletMarginLoss(margin, distance=LpDistance(), reducer=AvgNonZeroReducer())
+        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class SquaredTripletLoss(LibraryLoss):
+    """``(d_ap^2 - d_an^2 + margin)+``, averaged over all triplets.
+
+    Source: DIML Table 1, rows Triplet-R, -S, -H and -D, which differ in the miner only.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None,
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        criterion = TripletMarginLoss(margin, distance=LpDistance(power=2), reducer=MeanReducer())
+        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class RandomTripletLoss(SquaredTripletLoss):
+    """Row Triplet-R of DIML Table 1."""
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None = "random",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class SemihardTripletLoss(SquaredTripletLoss):
+    """Row Triplet-S of DIML Table 1."""
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None = "semihard",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class SofthardTripletLoss(SquaredTripletLoss):
+    """Row Triplet-H of DIML Table 1."""
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None = "softhard",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class DistanceWeightedTripletLoss(SquaredTripletLoss):
+    """Row Triplet-D of DIML Table 1."""
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None = "distance_weighted",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class QuadrupletLoss(BatchLoss):
+    """Mean of ``(d_ap - d_an + margin)+`` plus mean of ``(d_ap - d_nf + fourth_margin)+`` with a fourth item f.
+
+    Source: DIML Table 1, row Quadruplet; Chen et al. 2017, Eq. 8. The library has none.
+    Differs: the released code takes an almost arbitrary batch index as fourth item and averages over the full B x B
+    table. Here the fourth is drawn from the classes other than the anchor's and the negative's; triplets for which the
+    batch has no third class contribute the first term only.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        fourth_margin: float = 0.2,
+        miner: str | None = "distance_weighted",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        self.margin, self.fourth_margin = margin, fourth_margin
+        self.generator = generator
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        others = (labels[anchor, None] != labels[None]) & (labels[negative, None] != labels[None])  # (T, B)
+        has_fourth = others.any(dim=1)
+        chances = evenly(others[has_fourth], others[has_fourth].to(embeddings.dtype))
+        fourth = draw_columns(chances, self.generator)
+        vectors = unit(embeddings)
+        near = pair_distance(vectors, anchor, positive)
+        far = pair_distance(vectors, anchor, negative)
+        apart = pair_distance(vectors, negative[has_fourth], fourth)
+        first = F.relu(near - far + self.margin)
+        second = F.relu(near[has_fourth] - apart + self.fourth_margin)
+        return mean_or_zero(first) + mean_or_zero(second)
+
+
+class SNRLoss(BatchLoss):
+    """``(var(a - p) / var(a) - var(a - n) / var(a) + margin)+`` on unit vectors, mean of the strictly positive terms.
+
+    Source: DIML Table 1, row SNR.
+    Differs: equals the library's TripletMarginLoss with SNRDistance, which divides 0 by 0 for a vector of equal entries
+    and holds ``(B, B, D)`` differences; a variance below the machine epsilon counts as that here.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None = "distance_weighted",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        self.margin = margin
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        vectors = unit(embeddings)
+        signal = _variance(vectors[anchor]).clamp_min(torch.finfo(vectors.dtype).eps)
+        noise = _variance(vectors[anchor] - vectors[positive]) - _variance(vectors[anchor] - vectors[negative])
+        violations = F.relu(noise / signal + self.margin)
+        return mean_or_zero(violations[violations > 0])
+
+
+def _variance(vectors: Tensor) -> Tensor:
+    """Variance of the entries of each row; the correction for small samples cancels in a ratio."""
+    return (vectors - vectors.mean(dim=1, keepdim=True)).square().mean(dim=1)

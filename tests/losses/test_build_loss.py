@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+
+from lookalike import source
+from lookalike.losses import LOSSES, build_loss
+from lookalike.losses.margin import MarginLoss
+
+NAMES = {
+    *("contrastive", "contrastive_cosine", "triplet", "triplet_random", "triplet_semihard", "triplet_softhard"),
+    *("triplet_distance", "npair", "angular", "gen_lifted", "proxy_nca", "proxy_nca_softmax", "histogram"),
+    *("quadruplet", "snr", "softmax", "margin", "arcface", "multi_similarity", "proxy_anchor", "ntxent", "fast_ap"),
+    *("smooth_ap", "roadmap", "softbin_ap", "blackbox_ap"),
+}
+
+
+def test_every_baseline_has_its_name():
+    assert LOSSES.keys() >= NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_loss_is_found_in_the_syntax_tree_with_all_its_arguments(name):
+    definition = source.lookup("lookalike.losses", "LOSSES")[name]
+    assert source.constructor_arguments(definition) == set(inspect.signature(LOSSES[name]).parameters)
+
+
+def test_parameters_reach_the_loss():
+    loss = build_loss("margin", {"margin": 0.3, "boundary": 1.0, "miner": None}, classes=7, embedding_dim=5)
+    assert isinstance(loss, MarginLoss)
+    assert loss.margin == 0.3
+    assert loss.miner is None
+    assert loss.boundaries.tolist() == [1.0] * 7
+
+
+def test_parameters_of_the_miner_reach_it():
+    loss = build_loss(
+        "contrastive", {"miner_parameters": {"upper": 1.4, "triplets_per_anchor": 3}}, classes=7, embedding_dim=5
+    )
+    assert (loss.miner.upper, loss.miner.triplets_per_anchor) == (1.4, 3)
+
+
+@pytest.mark.parametrize("name", ["softmax", "arcface", "proxy_nca", "proxy_nca_softmax", "proxy_anchor"])
+def test_the_start_of_class_vectors_comes_from_the_generator(name):
+    def start(seed):
+        generator = torch.Generator().manual_seed(seed)
+        (vectors,) = build_loss(name, {}, classes=9, embedding_dim=4, generator=generator).parameters()
+        return vectors
+
+    assert torch.equal(start(0), start(0))
+    assert not torch.equal(start(0), start(1))
+    assert start(0).numel() == 36
+
+
+def test_the_triplet_loss_mines_like_the_library_unless_told_otherwise():
+    build = lambda **parameters: build_loss("triplet", parameters, classes=2, embedding_dim=2).miner  # noqa: E731
+    assert (build().upper, build().triplets_per_anchor) == (1.4, 4)
+    assert build(miner_parameters={}).upper is None
+    assert build(miner="semihard").triplets_per_anchor == 1
+
+
+def test_an_unknown_loss_is_refused_with_the_nearest_names():
+    with pytest.raises(ValueError, match="unknown loss 'proxyanchor'; nearest: proxy_anchor"):
+        build_loss("proxyanchor", {}, classes=2, embedding_dim=2)
+    with pytest.raises(ValueError, match=r"angular, arcface, .*, triplet_softhard"):
+        build_loss("zzz", {}, classes=2, embedding_dim=2)
+
+
+@pytest.mark.parametrize("unknown", ["alfa", "classes", "embedding_dim", "generator"])
+def test_an_unknown_parameter_is_refused_with_the_known_ones(unknown):
+    with pytest.raises(ValueError, match=f"loss 'proxy_anchor' has no parameter '{unknown}'; known: margin, scale"):
+        build_loss("proxy_anchor", {unknown: 1}, classes=2, embedding_dim=2)
+
+
+def test_an_unknown_miner_or_parameter_of_it_is_refused():
+    with pytest.raises(ValueError, match="unknown miner 'hard'; known: all, distance_weighted"):
+        build_loss("triplet_random", {"miner": "hard"}, classes=2, embedding_dim=2)
+    with pytest.raises(ValueError, match="miner 'random' has no parameter 'upper'; known: none"):
+        build_loss("triplet", {"miner": "random", "miner_parameters": {"upper": 1}}, classes=2, embedding_dim=2)
+    with pytest.raises(ValueError, match="without a miner"):
+        build_loss("margin", {"miner": None, "miner_parameters": {"lower": 0.1}}, classes=2, embedding_dim=2)
