@@ -1,0 +1,1 @@
+"""Retrieval metrics, the exact ranks they are made of, and nearest-neighbour search."""

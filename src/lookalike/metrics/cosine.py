@@ -1,0 +1,87 @@
+"""Cosine similarities that do not depend on how they are summed.
+
+A matrix product rounds differently with the block size, the number of threads, the library and the column's place
+in the matrix, so equal images need not get equal scores. Here unit vectors are rounded to fixed point, so coarse that
+every partial sum of products fits into a float64: the product is exact, and so is every tie.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+HIGH_BITS = 26  # products of two such numbers are multiples of 2^-52, and their sums stay within [-1, 1]
+
+
+def fixed_point(embeddings: Tensor) -> tuple[Tensor, ...]:
+    """Unit vectors in fixed point, as one or two float64 parts that add up to them.
+
+    Args:
+        embeddings: ``(N, D)`` float, of any length above 0; a zero vector stays zero.
+
+    Returns:
+        ``(N, D)`` float64 multiples of ``2^-26``; for float64 input also the remainder, in multiples as fine as exact
+        products allow (``2^-48`` for D = 512). The rounding error of a component is at most ``2^-27``, finer than that
+        of a float32 product's sum; with the remainder at most ``2^-49``. No gradient passes.
+
+    Raises:
+        ValueError: if ``embeddings`` is not a matrix of floating-point numbers, or holds NaN or infinity.
+    """
+    if embeddings.ndim != 2 or embeddings.shape[1] < 1 or not embeddings.is_floating_point():
+        raise ValueError(f"embeddings must be (N, D) float, not {tuple(embeddings.shape)} {embeddings.dtype}")
+    embeddings = embeddings.detach()
+    largest = torch.linalg.vector_norm(embeddings, math.inf, dim=1, keepdim=True).double()
+    if not bool(largest.isfinite().all()):
+        row = int((~largest.isfinite()).flatten().nonzero()[0])
+        raise ValueError(f"embedding {row} holds NaN or infinity; embeddings must be finite")
+    unit = embeddings.double() / largest.where(largest > 0, 1)  # squares neither overflow nor underflow
+    unit /= torch.linalg.vector_norm(unit, dim=1, keepdim=True).clamp_min(1)
+    high = _round_to(unit, HIGH_BITS)
+    if embeddings.dtype != torch.float64:
+        return (high,)
+    # |sum high * low| <= sqrt(D) 2^-27 by Cauchy-Schwarz, which must stay below 2^53 steps of the product's grid.
+    low_bits = 2 * HIGH_BITS + 1 - math.ceil(math.log2(embeddings.shape[1]) / 2)
+    return high, _round_to(unit - high, low_bits)
+
+
+def fixed_point_pair(query: Tensor, gallery: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Both in fixed point, computed once where query and gallery are the same tensor.
+
+    Raises:
+        ValueError: if ``query (Q, D)`` and ``gallery (G, D)`` differ in D or dtype, or as ``fixed_point``.
+    """
+    if query.shape[1:] != gallery.shape[1:] or query.dtype != gallery.dtype:
+        raise ValueError(
+            "query and gallery must agree in D and dtype, "
+            f"not {tuple(query.shape)} {query.dtype} and {tuple(gallery.shape)} {gallery.dtype}"
+        )
+    gallery_parts = fixed_point(gallery)
+    return gallery_parts if query is gallery else fixed_point(query), gallery_parts
+
+
+def exact_cosine(query: tuple[Tensor, ...], gallery: tuple[Tensor, ...]) -> Tensor:
+    """Cosine similarity ``(Q, G)`` float64 of vectors from ``fixed_point``, the same bits however it is computed.
+
+    With two parts the product of the remainders is left out (below ``D 2^-54``); the three others are exact, and only
+    their sum is rounded.
+    """
+    return _sum_of_parts(query, tuple(part.T for part in gallery))
+
+
+def exact_cosine_of_pairs(query: tuple[Tensor, ...], candidates: tuple[Tensor, ...]) -> Tensor:
+    """The same for own candidates of each query: parts ``(Q, D)`` and ``(Q, M, D)`` give ``(Q, M)``."""
+    rows = tuple(part.unsqueeze(1) for part in query)  # (Q, 1, D)
+    return _sum_of_parts(rows, tuple(part.mT for part in candidates)).squeeze(1)
+
+
+def _sum_of_parts(left: tuple[Tensor, ...], right: tuple[Tensor, ...]) -> Tensor:
+    product = left[0] @ right[0]
+    if len(left) == 1:
+        return product
+    return product.add_((left[0] @ right[1]).add_(left[1] @ right[0]))
+
+
+def _round_to(numbers: Tensor, bits: int) -> Tensor:
+    return (numbers * 2.0**bits).round_().mul_(2.0**-bits)

@@ -1,0 +1,225 @@
+"""Retrieval metrics of similarities, of embeddings and of rankings.
+
+The metrics are defined in ``lookalike.metrics.definitions`` as functions of the ranks of a query's positives. The
+ranks are exact and those of the stable order: greater score first, lower index first on ties. Queries without a
+positive are left out; ``lookalike.metrics.positives.count_positives`` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from lookalike.metrics.blocks import Representation, Score, score_blocks
+from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
+from lookalike.metrics.order import refuse_nan, row_blocks, stable_ranks
+from lookalike.metrics.positives import Positives, find_positives
+
+
+def retrieval_metrics(
+    similarity: Tensor,
+    query_labels: Tensor,
+    gallery_labels: Tensor,
+    *,
+    ks: Sequence[int] = (1, 2, 4, 8),
+    self_match: bool,
+    count_query_in_r: bool = False,
+) -> dict[str, float]:
+    """Retrieval metrics of a matrix of similarities.
+
+    Args:
+        similarity: ``(Q, G)`` float, larger means closer; infinite scores are allowed.
+        query_labels: ``(Q,)`` int64.
+        gallery_labels: ``(G,)`` int64.
+        ks: cut-offs of Recall@k.
+        self_match: query i is gallery item i, and left out of its ranking by its index, whatever its score.
+        count_query_in_r: R of RP and MAP@R counts the query too; the other metrics stay as they are.
+
+    Returns:
+        Fractions in [0, 1] under ``R@k`` for each k, ``P@1``, ``RP``, ``MAP@R`` and ``mAP``, means over the queries
+        that have a positive.
+
+    Raises:
+        ValueError: if shapes do not belong together, a k is outside 1 to the number of ranked items, labels differ
+            although ``self_match`` says they are the same, a score is NaN, or no query has a positive.
+    """
+    positives = find_positives(query_labels, gallery_labels, self_match=self_match)
+    shape = (len(query_labels), len(gallery_labels))
+    if similarity.shape != shape or not similarity.is_floating_point():
+        raise ValueError(f"similarity must be {shape} float, not {tuple(similarity.shape)} {similarity.dtype}")
+    check_cutoffs(ks, shape[1] - self_match)
+    per_query = torch.empty(shape[0], 4, dtype=torch.float64)
+    _fill_metrics(per_query, similarity, 0, positives, self_match, count_query_in_r)
+    return mean_over_queries(per_query[positives.counts.cpu() > 0], ks)
+
+
+def retrieval_metrics_from_embeddings(
+    query: Representation,
+    query_labels: Tensor,
+    gallery: Representation,
+    gallery_labels: Tensor,
+    *,
+    ks: Sequence[int],
+    self_match: bool,
+    count_query_in_r: bool = False,
+    score: Score[Representation] = "cosine",
+    block: int = 1024,
+) -> dict[str, float]:
+    """Retrieval metrics of embeddings, with never more than a block of scores in memory.
+
+    mAP needs every score, and the ranks of the positives give all other metrics too: one pass over the blocks does
+    everything, and no nearest-neighbour search takes part. The cost is the matrix product and a count.
+
+    Cosine similarities are exact (``lookalike.metrics.cosine``): duplicates tie, and the result has the same bits for
+    every ``block``. They are float64; from a device without it, pass the embeddings on the CPU.
+
+    Args:
+        query: ``(Q, D)`` float, of any length; with a callable ``score`` anything that can be sliced by rows.
+        query_labels: ``(Q,)`` int64.
+        gallery: ``(G, D)`` of the same dtype and device.
+        gallery_labels: ``(G,)`` int64.
+        ks: cut-offs of Recall@k.
+        self_match: query i is gallery item i, and left out of its ranking by its index.
+        count_query_in_r: R of RP and MAP@R counts the query too; the other metrics stay as they are.
+        score: ``"cosine"``, or a function of a block of queries and the gallery that returns ``(b, G)``, larger means
+            closer.
+        block: queries scored at once.
+
+    Returns:
+        As ``retrieval_metrics``.
+
+    Raises:
+        ValueError: as ``retrieval_metrics``; also if there are not as many labels as items, ``block < 1``, ``score``
+            is unknown or returns another shape, or an embedding is not finite.
+    """
+    positives = find_positives(query_labels, gallery_labels, self_match=self_match)
+    if (len(query), len(gallery)) != (len(query_labels), len(gallery_labels)):
+        raise ValueError(
+            f"{len(query)} queries and {len(gallery)} gallery items need as many labels, "
+            f"not {len(query_labels)} and {len(gallery_labels)}"
+        )
+    if block < 1:
+        raise ValueError(f"block={block} must be at least 1")
+    check_cutoffs(ks, len(gallery) - self_match)
+    per_query = torch.empty(len(query), 4, dtype=torch.float64)
+    with torch.no_grad():
+        scores_of = score_blocks(query, gallery, score)
+        for start in range(0, len(query), block):
+            stop = min(start + block, len(query))
+            # The scores get no name here: it would keep one block alive while the next is computed.
+            _fill_metrics(per_query, scores_of(start, stop), start, positives, self_match, count_query_in_r)
+    return mean_over_queries(per_query[positives.counts.cpu() > 0], ks)
+
+
+def retrieval_metrics_from_ranking(
+    ranking: Tensor,
+    query_labels: Tensor,
+    gallery_labels: Tensor,
+    *,
+    class_sizes: Tensor,
+    ks: Sequence[int],
+    count_query_in_r: bool = False,
+) -> dict[str, float]:
+    """Retrieval metrics of the first K ranks, for galleries too large for a full matrix.
+
+    Args:
+        ranking: ``(Q, K)`` int64 gallery indices, nearest first, the query itself left out.
+        query_labels: ``(Q,)`` int64.
+        gallery_labels: ``(G,)`` int64.
+        class_sizes: ``(Q,)`` int64, each query's number of positives in the gallery, itself not counted, as
+            ``lookalike.metrics.positives.count_positives`` gives them.
+        ks: cut-offs of Recall@k, at most K.
+        count_query_in_r: R of RP and MAP@R counts the query too; the other metrics stay as they are.
+
+    Returns:
+        As ``retrieval_metrics``, without ``mAP``, which needs all ranks.
+
+    Raises:
+        ValueError: if shapes do not belong together, an index is beyond the gallery or repeated, class sizes do not
+            fit the labels or the ranking, a k is outside [1, K], no query has a positive, or RP and MAP@R need ranks
+            beyond K (R is greater than K, and positives remain to be found there).
+    """
+    _check_class_sizes(class_sizes, query_labels, gallery_labels)
+    _check_ranking(ranking, len(query_labels), len(gallery_labels))
+    depth = ranking.shape[1]
+    check_cutoffs(ks, depth)
+    hits = gallery_labels[ranking] == query_labels[:, None]  # (Q, K)
+    found = hits.sum(dim=1)
+    if bool((found > class_sizes).any()):
+        row = _first(found > class_sizes)
+        raise ValueError(
+            f"the ranking of query {row} holds {int(found[row])} items of its label, but its class_sizes is "
+            f"{int(class_sizes[row])}; the query itself must be left out of both"
+        )
+    relevant = class_sizes + count_query_in_r
+    undecided = (relevant > depth) & (found < class_sizes)
+    if bool(undecided.any()):
+        raise ValueError(
+            f"RP and MAP@R of query {_first(undecided)} need more than the K = {depth} ranks given; "
+            f"rank the first {int(relevant[undecided].max())} items, the largest R"
+        )
+    ranks = torch.where(hits, torch.arange(1, depth + 1, device=hits.device), torch.inf)
+    kept = class_sizes > 0
+    per_query = metrics_of_queries(ranks[kept], class_sizes[kept], count_query_in_r=count_query_in_r)
+    metrics = mean_over_queries(per_query, ks)
+    del metrics["mAP"]
+    return metrics
+
+
+def _fill_metrics(
+    per_query: Tensor, scores: Tensor, start: int, positives: Positives, self_match: bool, count_query_in_r: bool
+) -> None:
+    """Write ``metrics_of_queries`` into the rows of ``per_query (Q, 4)`` whose query has a positive.
+
+    ``scores (b, G)`` are those of ``b`` queries from ``start`` on. Small results kept in a list instead would lie
+    between the freed temporaries and let the process grow.
+    """
+    for part in row_blocks(scores.detach()):
+        refuse_nan(part, first_row=start)
+        queries = torch.arange(start, start + len(part), device=part.device)
+        start += len(part)
+        kept = positives.counts[queries] > 0
+        if not bool(kept.any()):
+            continue
+        queries, part = queries[kept], part[kept].to(torch.promote_types(part.dtype, torch.float32))
+        counts, items = positives.counts[queries], positives.of(queries)  # (B,), (B, P)
+        ranks = stable_ranks(part, items, excluded=queries if self_match else None).double()
+        repeated = torch.arange(items.shape[1], device=items.device) >= counts[:, None]
+        ranks.masked_fill_(repeated, torch.inf)
+        per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=count_query_in_r)
+
+
+def _check_ranking(ranking: Tensor, queries: int, size: int) -> None:
+    if ranking.ndim != 2 or len(ranking) != queries or ranking.dtype != torch.int64 or ranking.numel() == 0:
+        raise ValueError(
+            f"ranking must be ({queries}, K) int64 with K >= 1, not {tuple(ranking.shape)} {ranking.dtype}"
+        )
+    if not 0 <= int(ranking.min()) <= int(ranking.max()) < size:
+        raise ValueError(
+            f"ranking holds indices from {int(ranking.min())} to {int(ranking.max())}, allowed is 0 to {size - 1}"
+        )
+    ordered = ranking.sort(dim=1).values
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(dim=1)
+    if bool(repeated.any()):
+        raise ValueError(f"the ranking of query {_first(repeated)} holds an index more than once")
+
+
+def _check_class_sizes(class_sizes: Tensor, query_labels: Tensor, gallery_labels: Tensor) -> None:
+    largest = find_positives(query_labels, gallery_labels, self_match=False).counts
+    if class_sizes.shape != largest.shape or class_sizes.is_floating_point():
+        raise ValueError(
+            f"class_sizes must be ({len(query_labels)},) int64, not {tuple(class_sizes.shape)} {class_sizes.dtype}"
+        )
+    wrong = (class_sizes < 0) | (class_sizes > largest)
+    if bool(wrong.any()):
+        row = _first(wrong)
+        raise ValueError(
+            f"class_sizes of query {row} is {int(class_sizes[row])}, "
+            f"but the gallery holds {int(largest[row])} items of its label"
+        )
+
+
+def _first(flags: Tensor) -> int:
+    return int(flags.nonzero()[0])
