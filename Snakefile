@@ -1,0 +1,26 @@
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "params/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/download.smk"
+include: "workflow/rules/split.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/embed.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/regression.smk"
+
+
+onstart:
+    preload()
+
+
+rule all:
+    default_target: True
+    input:
+        rules.tables.input,

@@ -1,0 +1,128 @@
+"""Read, check and combine the YAML files below ``params/``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lookalike.paths import project_root
+
+Settings = dict[str, Any]
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML without silent losses: a key that stands twice is refused, ``1e-5`` is a number."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> Settings:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = "<<" if key_node.tag.endswith(":merge") else loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise ValueError(f"{key_node.start_mark.name}, line {key_node.start_mark.line + 1}: {key!r} stands twice")
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return dict(loader.construct_pairs(node, deep=True))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+# YAML 1.1 asks for a dot in floats, so that 1e-5 would arrive as a string.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+@cache
+def _read(path: Path) -> Settings:
+    try:
+        with path.open() as stream:
+            content = yaml.load(stream, _Loader)
+    except FileNotFoundError:
+        raise ValueError(f"{path} does not exist") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no valid YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold a mapping, it holds {type(content).__name__}")
+    return content
+
+
+def read(path: Path | str, schema: str) -> Settings:
+    """Content of a YAML file that follows a schema.
+
+    Args:
+        path: relative to the project's root, or absolute.
+        schema: name of a file ``workflow/schemas/<schema>.schema.yaml``.
+
+    Returns:
+        A copy that the caller may change.
+
+    Raises:
+        ValueError: naming file, key and the nearest known key, if the file is missing, broken or against the schema.
+    """
+    content = deepcopy(_read(project_root() / path))
+    check(content, schema, str(path))
+    return content
+
+
+def check(content: Mapping[str, Any], schema: str, source: str) -> None:
+    """Compare settings with a schema.
+
+    Raises:
+        ValueError: naming ``source``, the key, and what would be right, for the first departure.
+    """
+    from jsonschema import Draft202012Validator  # 0.1 s that only a call with settings pays
+    from jsonschema.exceptions import best_match
+
+    validator = Draft202012Validator(_schema(schema))
+    if validator.is_valid(content):
+        return
+    error = best_match(validator.iter_errors(content))
+    where = ".".join(str(key) for key in error.absolute_path)
+    raise ValueError(f"{source}{', ' if where else ''}{where}: {_explanation(error)}")
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Settings:
+    """Lay one tree of settings over another: mappings are merged, anything else replaces what was there.
+
+    A mapping that chooses by ``name`` (a loss, a backbone, a sampler) belongs to that name: where ``over`` names
+    another one, the values of the old one are dropped, so that no loss inherits the margin of a different loss.
+    """
+    if "name" in over and over["name"] != base.get("name", over["name"]):
+        return deepcopy(dict(over))
+    merged = deepcopy(dict(base))
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else deepcopy(value)
+    return merged
+
+
+def canonical(settings: Any) -> str:
+    """The same text for equal settings, whatever the order of their keys."""
+    return json.dumps(settings, sort_keys=True, default=str)
+
+
+@cache
+def _schema(name: str) -> Settings:
+    return _read(project_root() / "workflow" / "schemas" / f"{name}.schema.yaml")
+
+
+def _explanation(error: Any) -> str:
+    """What is wrong and what would be right, for one error of jsonschema."""
+    if error.validator == "additionalProperties":
+        known = sorted(error.schema.get("properties", {}))
+        unknown = sorted(set(error.instance) - set(known))
+        near = difflib.get_close_matches(str(unknown[0]), known, n=1, cutoff=0)
+        return f"unknown key {unknown[0]!r}, did you mean {near[0]!r}? Known keys: {', '.join(known)}"
+    if error.validator == "enum":
+        known = [str(value) for value in error.validator_value]
+        near = difflib.get_close_matches(str(error.instance), known, n=1, cutoff=0)
+        return f"{error.instance!r} is not allowed, did you mean {near[0]!r}? Known: {', '.join(known)}"
+    return str(error.message)
