@@ -1,0 +1,61 @@
+"""Write results so that a file that exists is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends without an error."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a text file in one step."""
+    with replacing(path) as temporary:
+        temporary.write_text(text)
+
+
+def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
+    """Write JSON with sorted keys, so that equal results are equal files."""
+    write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path | str) -> dict[str, Any]:
+    """Content of a JSON file."""
+    content: dict[str, Any] = json.loads(Path(path).read_text())
+    return content
+
+
+def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Write tensors as safetensors, with what they are about as JSON in the header."""
+    from safetensors.torch import save_file
+
+    with replacing(path) as temporary:
+        whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(whole, temporary, {"about": json.dumps(about, sort_keys=True)})
+
+
+def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors of a safetensors file and what they are about."""
+    from safetensors import safe_open
+
+    with safe_open(str(path), framework="pt") as stream:
+        about = json.loads((stream.metadata() or {}).get("about", "{}"))
+        return {name: stream.get_tensor(name) for name in stream.keys()}, about  # noqa: SIM118  (no mapping)

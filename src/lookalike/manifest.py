@@ -1,0 +1,55 @@
+"""The split of one data set as stages read it: pictures and labels by role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookalike.data import read_manifest
+
+
+@dataclass(frozen=True)
+class Role:
+    """Pictures of one role, ``train``, ``test``, ``query`` or ``gallery``, in the manifest's order."""
+
+    paths: list[Path]
+    labels: Tensor  # (N,) int64, class ids as the data set numbers them
+    coarse: dict[str, Tensor]  # per level of a hierarchy (N,) int64
+
+    def numbered(self) -> tuple[Tensor, int]:
+        """Labels counted from 0 in the order of the class ids, and how many classes there are."""
+        classes, numbers = np.unique(self.labels.numpy(), return_inverse=True)
+        return torch.from_numpy(numbers.astype(np.int64)), len(classes)
+
+
+def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
+    """Pictures of one role of a manifest.
+
+    Args:
+        manifest: CSV with ``path`` (relative to ``root``), ``label`` and ``role``.
+        root: folder of the data set.
+        role: which rows.
+
+    Raises:
+        ValueError: if the manifest has no such role.
+    """
+    frame = read_manifest(Path(manifest))
+    rows = frame[frame["role"] == role]
+    if rows.empty:
+        raise ValueError(f"{manifest} has no role {role!r}; it has {', '.join(sorted(frame['role'].unique()))}")
+    labels = torch.from_numpy(rows["label"].to_numpy(np.int64, copy=True))
+    levels = [str(column) for column in rows if str(column).startswith("coarse_")]
+    coarse = {
+        level.removeprefix("coarse_"): torch.from_numpy(rows[level].to_numpy(np.int64, copy=True)) for level in levels
+    }
+    return Role([Path(root) / path for path in rows["path"]], labels, coarse)
+
+
+def test_roles(manifest: Path | str) -> tuple[str, ...]:
+    """Roles that are searched: ``query`` and ``gallery``, or ``test`` alone, whose pictures search each other."""
+    roles = set(read_manifest(Path(manifest))["role"])
+    return ("query", "gallery") if "query" in roles else ("test",)

@@ -1,0 +1,115 @@
+"""Networks whose maps are embedded, by the name that recipes use, and where their weights come from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torchvision import models
+from torchvision.models.feature_extraction import create_feature_extractor
+
+from lookalike.models.tiny import Tiny
+from lookalike.paths import project_root
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network and its last three stages, lowest first; each stage ends with a ReLU."""
+
+    build: Callable[[], nn.Module]
+    stages: tuple[str, str, str]  # names in the network
+    channels: tuple[int, int, int]
+
+
+RESNET50 = Backbone(models.resnet50, ("layer2", "layer3", "layer4"), (512, 1024, 2048))
+RESNET18 = Backbone(models.resnet18, ("layer2", "layer3", "layer4"), (128, 256, 512))
+SQUEEZENET1_1 = Backbone(models.squeezenet1_1, ("features.4", "features.7", "features.12"), (128, 256, 512))
+TINY = Backbone(Tiny, ("stage1", "stage2", "stage3"), (16, 32, 96))
+
+BACKBONES = {
+    "resnet50": RESNET50,
+    "resnet18": RESNET18,
+    "squeezenet1_1": SQUEEZENET1_1,
+    "tiny": TINY,
+}
+
+
+class Trunk(nn.Module):
+    """The stages of a backbone that a method reads.
+
+    Args:
+        name: key of ``BACKBONES``.
+        weights: name of torchvision weights (``IMAGENET1K_V1``; never ``DEFAULT``, which changes with the version),
+            path of a state dict relative to the project's root, or ``None`` for a random start.
+        batch_norm: ``trained``; ``frozen_statistics``, which normalises by the stored statistics and trains scale and
+            shift; ``frozen``, which trains neither.
+        levels: how many of the last stages are returned, 1 to 3.
+
+    Raises:
+        ValueError: for an unknown name, weights that do not exist or do not fit, or a number of levels outside 1..3.
+    """
+
+    def __init__(self, name: str, weights: str | None, batch_norm: str, levels: int = 1) -> None:
+        super().__init__()
+        if name not in BACKBONES:
+            raise ValueError(f"unknown backbone {name!r}; known: {', '.join(BACKBONES)}")
+        if not 1 <= levels <= 3:
+            raise ValueError(f"levels={levels} is outside [1, 3]")
+        backbone = BACKBONES[name]
+        network = backbone.build()
+        if weights is not None:
+            load_weights(network, name, weights)
+        self.channels: Sequence[int] = backbone.channels[-levels:]
+        self.stages = create_feature_extractor(network, {stage: stage for stage in backbone.stages[-levels:]})
+        self.batch_norm = batch_norm
+        if batch_norm == "frozen":
+            for module in self._batch_norms():
+                module.requires_grad_(False)
+
+    def forward(self, images: Tensor) -> list[Tensor]:
+        """Maps ``(N, C, H, W)`` of the chosen stages, lowest first, of images ``(N, 3, H, W)``."""
+        return list(self.stages(images).values())
+
+    def train(self, mode: bool = True) -> Trunk:
+        """As in torch, but batch norms with frozen statistics stay in evaluation mode."""
+        super().train(mode)
+        if self.batch_norm != "trained":
+            for module in self._batch_norms():
+                module.eval()
+        return self
+
+    def _batch_norms(self) -> list[nn.Module]:
+        return [module for module in self.modules() if isinstance(module, nn.BatchNorm2d)]
+
+
+def load_weights(network: nn.Module, name: str, weights: str) -> None:
+    """Load weights into a network as torchvision lays it out.
+
+    Raises:
+        ValueError: if there are no such weights, or they belong to another network.
+    """
+    path = project_root() / weights
+    if path.is_file():
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    else:
+        known = models.get_model_weights(name).__members__ if name in models.list_models() else {}
+        if weights not in known or weights == "DEFAULT":
+            names = ", ".join(key for key in known if key != "DEFAULT") or "none"
+            raise ValueError(f"weights {weights!r}: no such file below {project_root()}, and of torchvision's: {names}")
+        state = known[weights].get_state_dict(check_hash=True)
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        raise ValueError(f"weights {weights} do not fit {name}: {str(error).splitlines()[-1].strip()}") from None
+
+
+def weights_digest(weights: str | None) -> str | None:
+    """SHA-256 of a weights file, the name itself for torchvision's, ``None`` without weights."""
+    if weights is None:
+        return None
+    path: Path = project_root() / weights
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else weights

@@ -1,0 +1,1 @@
+"""Fit a model and its loss to a training split."""

@@ -1,0 +1,45 @@
+"""Continue a training that was killed, and only the same training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lookalike.files import replacing
+
+
+class ResumeFile:
+    """State of an unfinished training, written after every epoch.
+
+    It is no output of a Snakemake rule: Snakemake deletes those before it runs a rule again.
+
+    Args:
+        path: of the file.
+        digest: of settings, code and data; a file with another digest belongs to another training and is ignored.
+    """
+
+    def __init__(self, path: Path, digest: str) -> None:
+        self.path = path
+        self.digest = digest
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Replace the file in one step."""
+        with replacing(self.path) as temporary:
+            torch.save({"digest": self.digest, **state}, temporary)
+
+    def read(self) -> dict[str, Any] | None:
+        """State to continue from, ``None`` where there is none for this training."""
+        if not self.path.is_file():
+            return None
+        try:
+            state: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch raises many kinds for a damaged file
+            print(f"{self.path} is damaged ({error}); training starts again")
+            return None
+        return state if state.get("digest") == self.digest else None
+
+    def remove(self) -> None:
+        """Forget the training: it has finished."""
+        self.path.unlink(missing_ok=True)

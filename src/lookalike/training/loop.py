@@ -1,0 +1,157 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lookalike.training.checkpoint import ResumeFile
+from lookalike.training.images import Images, batches
+from lookalike.training.optimiser import build_optimiser, set_rates
+
+State = dict[str, Tensor]
+Measure = Callable[[], Mapping[str, float]]
+
+
+@dataclass
+class Fit:
+    """What a training leaves: states of model and loss, and one line per epoch."""
+
+    last: State
+    best: State
+    best_epoch: int
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def fit(
+    model: nn.Module,
+    loss: nn.Module,
+    images: Images,
+    labels: Tensor,
+    sampler: Any,
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    measure: Measure,
+    resume: ResumeFile,
+    device: torch.device,
+    workers: int = 0,
+    after_epoch: Callable[[Mapping[str, float]], None] = lambda line: None,
+) -> Fit:
+    """Train a model, from where an earlier attempt was killed if there was one.
+
+    Every epoch starts from seeds of its own, so a resumed training draws what an unbroken one would have drawn; on
+    the CPU it ends with the same weights bit for bit.
+
+    Args:
+        model: ``(B, 3, H, W)`` images to what the loss takes.
+        loss: of the model's output and labels ``(B,)``; may have parameters of its own.
+        images: training pictures.
+        labels: ``(N,)`` int64, of all training pictures.
+        sampler: batches of indices, with ``set_epoch``.
+        settings: the recipe's ``optimiser``, ``schedule``, ``budget`` and ``mixed_precision``.
+        seed: of this run.
+        measure: retrieval measures of the model as it is; ``R@1`` chooses the best epoch.
+        resume: where the state between epochs is kept.
+        device: to train on.
+        workers: loading processes.
+        after_epoch: told each line of the history.
+
+    Returns:
+        The states after the last epoch and after the epoch with the best ``R@1`` (the first of several).
+    """
+    budget = settings["budget"]
+    optimiser = build_optimiser(settings["optimiser"], model, loss)
+    mixed = settings["mixed_precision"] and device.type == "cuda"
+    scaler = torch.amp.GradScaler(device.type, enabled=mixed)
+    whole = nn.ModuleDict({"model": model, "loss": loss})
+    fitted = Fit(last=_copy(whole), best=_copy(whole), best_epoch=0)
+    start = 0
+    if (state := resume.read()) is not None:
+        start = state["epoch"]
+        whole.load_state_dict(state["last"])
+        optimiser.load_state_dict(state["optimiser"])
+        scaler.load_state_dict(state["scaler"])
+        fitted = Fit(_copy(whole), state["best"], state["best_epoch"], state["history"])
+        print(f"continuing after epoch {start} of {budget['epochs']}")
+
+    for epoch in range(start, budget["epochs"]):
+        started = time.monotonic()
+        seed_everything(epoch_seed := seed * 100_003 + epoch)
+        sampler.set_epoch(epoch)
+        set_rates(optimiser, settings["optimiser"], settings["schedule"], epoch)
+        model.train()
+        total, seen = 0.0, 0
+        steps = 0
+        for pictures, chosen in batches(images, sampler, seed=epoch_seed, device=device, workers=workers):
+            optimiser.zero_grad()
+            with torch.autocast(device.type, enabled=mixed):
+                output = model(pictures)
+            value = loss(output.float(), labels[chosen].to(device))
+            if not torch.isfinite(value):
+                raise ValueError(f"loss is {value.item()} at epoch {epoch + 1}, batch {steps + 1}: training diverged")
+            scaler.scale(value).backward()
+            _step(optimiser, scaler, settings["optimiser"]["clip_norm"])
+            total, seen, steps = total + value.item(), seen + len(chosen), steps + 1
+        line: dict[str, float] = {"epoch": epoch + 1, "loss": total / max(steps, 1)}
+        last_epoch = epoch + 1 == budget["epochs"]
+        rate = seen / (time.monotonic() - started)
+        if (epoch + 1) % budget["evaluate_every"] == 0 or last_epoch:
+            line |= measure()
+        fitted.history.append(line)
+        fitted.last = _copy(whole)
+        if "R@1" in line and line["R@1"] > max((old["R@1"] for old in fitted.history[:-1] if "R@1" in old), default=-1):
+            fitted.best, fitted.best_epoch = fitted.last, epoch + 1
+        _report(line, budget["epochs"], rate, (time.monotonic() - started) * (budget["epochs"] - epoch - 1))
+        after_epoch(line)
+        if _out_of_patience(fitted, budget):
+            break
+        if not last_epoch:
+            resume.write(
+                {"epoch": epoch + 1, "last": fitted.last, "best": fitted.best, "best_epoch": fitted.best_epoch}
+                | {"history": fitted.history, "optimiser": optimiser.state_dict(), "scaler": scaler.state_dict()}
+            )
+    return fitted
+
+
+def seed_everything(seed: int) -> None:
+    """Seed every global generator; miners and losses of libraries draw from these."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  (libraries use the global one)
+    torch.manual_seed(seed)
+
+
+def _step(optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler, clip_norm: float | None) -> None:
+    for group in optimiser.param_groups:
+        if group["lr"] == 0:  # a resting part keeps its moments, too
+            for parameter in group["params"]:
+                parameter.grad = None
+    if clip_norm is not None:
+        scaler.unscale_(optimiser)
+        for group in optimiser.param_groups:
+            nn.utils.clip_grad_norm_(group["params"], clip_norm)
+    scaler.step(optimiser)
+    scaler.update()
+
+
+def _out_of_patience(fitted: Fit, budget: Mapping[str, Any]) -> bool:
+    """Whether ``R@1`` has not improved for ``patience`` epochs."""
+    return budget["patience"] is not None and len(fitted.history) - fitted.best_epoch >= budget["patience"]
+
+
+def _copy(module: nn.Module) -> State:
+    return deepcopy({name: tensor.detach().cpu() for name, tensor in module.state_dict().items()})
+
+
+def _report(line: Mapping[str, float], epochs: int, rate: float, left_s: float) -> None:
+    measures = "".join(f"  {name} {100 * value:.1f}" for name, value in line.items() if name not in ("epoch", "loss"))
+    left = f"{left_s / 60:.0f} min" if left_s > 90 else f"{left_s:.0f} s"
+    print(f"epoch {line['epoch']:.0f}/{epochs}  loss {line['loss']:.4f}{measures}  {rate:.0f} images/s  {left} left")

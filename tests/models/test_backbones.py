@@ -1,0 +1,81 @@
+"""Backbones give the maps their entry promises, with the weights that were asked for."""
+
+import hashlib
+import itertools
+
+import pytest
+import torch
+
+from lookalike.models.backbones import BACKBONES, Trunk, weights_digest
+from lookalike.models.embedder import Embedder, pool
+from lookalike.models.tiny import Tiny
+
+IMAGES = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_a_trunk_returns_the_last_stages_with_the_promised_channels(name):
+    trunk = Trunk(name, None, "trained", levels=3).eval()
+    with torch.no_grad():
+        maps = trunk(IMAGES)
+    assert [level.shape[1] for level in maps] == list(BACKBONES[name].channels)
+    assert all(low.shape[2] >= high.shape[2] for low, high in itertools.pairwise(maps))
+    assert all(float(level.min()) >= 0 for level in maps)  # every stage ends with a ReLU
+
+
+def test_tiny_has_maps_as_wide_as_those_of_resnet50_and_about_a_tenth_of_a_million_parameters():
+    trunk = Trunk("tiny", None, "trained", levels=3).eval()
+    with torch.no_grad():
+        assert [level.shape[2] for level in trunk(torch.zeros(1, 3, 56, 56))] == [28, 14, 7]
+    assert sum(parameter.numel() for parameter in Tiny().parameters()) == 125_392
+
+
+@pytest.mark.parametrize(
+    ("mode", "statistics_move", "affine_trains"),
+    [("trained", True, True), ("frozen_statistics", False, True), ("frozen", False, False)],
+)
+def test_batch_norm_is_frozen_in_its_two_forms(mode, statistics_move, affine_trains):
+    trunk = Trunk("tiny", None, mode).train()
+    norm = next(module for module in trunk.modules() if isinstance(module, torch.nn.BatchNorm2d))
+    before = norm.running_mean.clone()
+    trunk(IMAGES)[-1].sum().backward()
+    assert (not torch.equal(norm.running_mean, before)) == statistics_move
+    assert (norm.weight.grad is not None) == affine_trains
+
+
+def test_weights_of_a_file_are_loaded_and_their_hash_is_known(tmp_path):
+    torch.manual_seed(3)
+    state = Tiny().state_dict()
+    torch.save(state, tmp_path / "weights.pth")
+    trunk = Trunk("tiny", str(tmp_path / "weights.pth"), "trained")
+    assert torch.equal(trunk.state_dict()["stages.stage1.0.weight"], state["stage1.0.weight"])
+    expected = hashlib.sha256((tmp_path / "weights.pth").read_bytes()).hexdigest()
+    assert weights_digest(str(tmp_path / "weights.pth")) == expected
+
+
+def test_unknown_or_unfit_weights_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"of torchvision's: IMAGENET1K_V1, IMAGENET1K_V2"):
+        Trunk("resnet50", "DEFAULT", "trained")
+    torch.save({"x": torch.zeros(1)}, tmp_path / "weights.pth")
+    with pytest.raises(ValueError, match="do not fit tiny"):
+        Trunk("tiny", str(tmp_path / "weights.pth"), "trained")
+    with pytest.raises(ValueError, match=r"unknown backbone 'resnet51'; known: resnet50"):
+        Trunk("resnet51", None, "trained")
+
+
+def test_poolings_agree_with_their_names():
+    feature_map = torch.rand(2, 5, 3, 4, dtype=torch.float64)
+    average = torch.stack([torch.stack([channel.sum() / 12 for channel in image]) for image in feature_map])
+    largest = torch.stack([torch.stack([max(channel.flatten()) for channel in image]) for image in feature_map])
+    assert torch.allclose(pool(feature_map, "average"), average, atol=1e-12)
+    assert torch.equal(pool(feature_map, "max"), largest)
+    assert torch.allclose(pool(feature_map, "average_max"), average + largest, atol=1e-12)
+    with pytest.raises(ValueError, match="unknown pooling 'gem'"):
+        pool(feature_map, "gem")
+
+
+def test_an_embedder_without_a_head_embeds_with_the_pooled_channels():
+    model = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=None).eval()
+    with torch.no_grad():
+        assert torch.equal(model(IMAGES), pool(model.trunk(IMAGES)[-1], "average"))
+    assert model.dim == 96

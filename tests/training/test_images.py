@@ -1,0 +1,60 @@
+"""Batches are the same whatever loads them."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lookalike.training.images import DEVIATION, MEAN, Images, batches, in_order
+
+RANDOM = {"resize_px": None, "crop_px": 16, "scale": [0.3, 1.0], "ratio": [0.75, 1.33], "flip": 0.5}
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def paths(tmp_path):
+    generator = np.random.default_rng(0)
+    for number in range(6):
+        Image.fromarray(generator.integers(0, 255, (24, 32, 3), dtype=np.uint8)).save(tmp_path / f"{number}.png")
+    return sorted(tmp_path.iterdir())
+
+
+def load(paths, view, **options):
+    pictures = [batch for batch, _ in batches(Images(paths, view), in_order(len(paths), 4), device=CPU, **options)]
+    return torch.cat(pictures)
+
+
+def test_loading_processes_change_nothing(paths):
+    assert torch.equal(load(paths, RANDOM, seed=3), load(paths, RANDOM, seed=3, workers=2))
+
+
+def test_the_seed_decides_the_crops_and_leaves_the_global_generator_alone(paths):
+    torch.manual_seed(0)
+    before = torch.random.get_rng_state()
+    assert not torch.equal(load(paths, RANDOM, seed=3), load(paths, RANDOM, seed=4))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_the_same_picture_is_cropped_differently_at_two_places(paths):
+    images = Images(paths, RANDOM)
+    (first, _), (second, _) = (list(batches(images, [[0, 1], [1, 0]], seed=1, device=CPU))[place] for place in (0, 1))
+    assert not torch.equal(first[0], second[1])
+
+
+def test_the_test_view_is_the_normalised_centre(paths):
+    picture = np.asarray(Image.open(paths[0]), dtype=np.float64)[4:20, 8:24] / 255
+    expected = (picture - MEAN) / DEVIATION
+    loaded = load(paths, {"resize_px": None, "crop_px": 16}, seed=0)[0].permute(1, 2, 0).double().numpy()
+    assert np.abs(loaded - expected).max() < 1e-6
+
+
+def test_grey_pictures_and_palettes_become_colour(tmp_path):
+    Image.new("L", (20, 20), 100).save(tmp_path / "grey.png")
+    Image.new("P", (20, 20), 1).save(tmp_path / "palette.png")
+    assert load(sorted(tmp_path.iterdir()), {"resize_px": None, "crop_px": 16}, seed=0).shape == (2, 3, 16, 16)
+
+
+def test_a_broken_picture_is_named(tmp_path):
+    (tmp_path / "broken.jpg").write_bytes(b"no picture")
+    with pytest.raises(ValueError, match=r"broken\.jpg: no readable picture"):
+        load([tmp_path / "broken.jpg"], {"resize_px": None, "crop_px": 16}, seed=0)

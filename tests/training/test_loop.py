@@ -1,0 +1,116 @@
+"""Training continues where it was killed, and with nothing else."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lookalike.losses import build_loss
+from lookalike.models.embedder import Embedder
+from lookalike.samplers import build_sampler
+from lookalike.training.checkpoint import ResumeFile
+from lookalike.training.images import Images
+from lookalike.training.loop import fit, seed_everything
+
+VIEW = {"resize_px": 28, "crop_px": 24, "scale": [0.5, 1.0], "ratio": [0.8, 1.25], "flip": 0.5}
+SETTINGS = {
+    "optimiser": {
+        "algorithm": "adamw",
+        "lr": {"trunk": 1e-3, "head": 1e-3, "proxies": 1e-2, "boundaries": 1e-2},
+        "weight_decay": 1e-4,
+        "loss_weight_decay": 0.0,
+        "clip_norm": 10.0,
+    },
+    "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1},
+    "budget": {"epochs": 4, "batches_per_epoch": 3, "evaluate_every": 1, "patience": None},
+    "mixed_precision": False,
+}
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    generator = np.random.default_rng(0)
+    for number in range(24):
+        Image.fromarray(generator.integers(0, 255, (30, 36, 3), dtype=np.uint8)).save(folder / f"{number:02}.png")
+    return sorted(folder.iterdir())
+
+
+def run(pictures, resume, *, loss="triplet_distance", kill_after=None, scores=(), settings=SETTINGS):
+    seed_everything(7)
+    labels = torch.arange(24) % 6
+    model = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=8)
+    criterion = build_loss(loss, {}, classes=6, embedding_dim=8)
+    sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
+    scores = iter(scores)
+
+    def stop(line):
+        if line["epoch"] == kill_after:
+            raise Killed
+
+    return fit(
+        model, criterion, Images(pictures, VIEW), labels, sampler, settings,
+        seed=7, measure=lambda: {"R@1": next(scores, 0.5)}, resume=resume, device=torch.device("cpu"), after_epoch=stop,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", ["triplet_distance", "margin", "proxy_anchor"])
+@pytest.mark.parametrize("kill_after", [2, 3])
+def test_a_resumed_training_ends_with_the_weights_of_an_unbroken_one(pictures, tmp_path, loss, kill_after):
+    unbroken = run(pictures, ResumeFile(tmp_path / "unbroken", "x"), loss=loss)
+    with pytest.raises(Killed):
+        run(pictures, ResumeFile(tmp_path / "killed", "x"), loss=loss, kill_after=kill_after)
+    resumed = run(pictures, ResumeFile(tmp_path / "killed", "x"), loss=loss)
+    assert resumed.history == unbroken.history
+    assert resumed.last.keys() == unbroken.last.keys()
+    assert all(torch.equal(resumed.last[name], unbroken.last[name]) for name in unbroken.last)
+
+
+def test_training_does_not_continue_from_another_recipe(pictures, tmp_path):
+    with pytest.raises(Killed):
+        run(pictures, ResumeFile(tmp_path / "state", "old digest"), kill_after=3)
+    assert ResumeFile(tmp_path / "state", "new digest").read() is None
+    fresh = run(pictures, ResumeFile(tmp_path / "state", "new digest"))
+    unbroken = run(pictures, ResumeFile(tmp_path / "other", "new digest"))
+    assert fresh.history == unbroken.history
+
+
+def test_a_damaged_resume_file_starts_again(pictures, tmp_path, capsys):
+    (tmp_path / "state").write_bytes(b"PK\x03\x04 half a file")
+    fitted = run(pictures, ResumeFile(tmp_path / "state", "x"))
+    assert len(fitted.history) == 4
+    assert "damaged" in capsys.readouterr().out
+
+
+def test_the_best_epoch_is_the_first_of_equals_and_its_weights_are_kept(pictures, tmp_path):
+    fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), scores=[0.1, 0.9, 0.9, 0.3])
+    assert fitted.best_epoch == 2
+    stopped = {**SETTINGS, "budget": {**SETTINGS["budget"], "epochs": 2}}
+    until_then = run(pictures, ResumeFile(tmp_path / "two", "x"), settings=stopped)
+    assert all(torch.equal(fitted.best[name], until_then.last[name]) for name in fitted.best)
+
+
+def test_patience_ends_a_training_that_no_longer_improves(pictures, tmp_path):
+    settings = {**SETTINGS, "budget": {**SETTINGS["budget"], "patience": 2}}
+    fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), scores=[0.9, 0.1, 0.1, 0.1], settings=settings)
+    assert len(fitted.history) == 3
+
+
+def test_the_trunk_rests_during_warm_up(pictures, tmp_path):
+    seed_everything(7)
+    start = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=8).state_dict()
+    settings = {**SETTINGS, "budget": {**SETTINGS["budget"], "epochs": 1}}
+    fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), settings=settings)
+    assert torch.equal(fitted.last["model.trunk.stages.stage1.0.weight"], start["trunk.stages.stage1.0.weight"])
+    assert not torch.equal(fitted.last["model.head.weight"], start["head.weight"])
+
+
+def test_a_diverging_training_says_so(pictures, tmp_path):
+    rates = {**SETTINGS["optimiser"], "lr": dict.fromkeys(("trunk", "head", "proxies", "boundaries"), 1e30)}
+    settings = {**SETTINGS, "optimiser": rates, "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0}}
+    with pytest.raises(ValueError, match=r"loss is (nan|inf) at epoch \d, batch \d: training diverged"):
+        run(pictures, ResumeFile(tmp_path / "state", "x"), loss="npair", settings=settings)
