@@ -1,0 +1,178 @@
+"""Run the stages of many short jobs without paying for imports in each of them.
+
+Importing torch, torchvision and pytorch-metric-learning costs several CPU-seconds a process, as much as a whole short
+training. One *parent* per Snakemake call therefore imports them once, and forks a child for every job; nothing in the
+parent ever starts a torch thread or touches CUDA, so that a child is as good as a fresh process. Where no parent runs
+(another executor, a script called by hand) a stage runs in its own process, with the same result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lookalike.devices import own_device
+
+ADDRESS = "LOOKALIKE_PARENT"  # environment variable with the socket of the preloaded parent
+PRELOADED = ("torch", "torchvision", "pytorch_metric_learning.losses", "lookalike.stages.preloaded")
+
+
+def call(stage: str, *, log: str, threads: int = 1, gpu: int = 0, **arguments: Any) -> None:
+    """Run ``lookalike.stages.<stage>.<stage>(**arguments)``, in a child of the preloaded parent where there is one.
+
+    Args:
+        stage: name of the stage.
+        log: file that takes everything the stage prints, and its traceback if it fails.
+        threads: CPU threads the stage may use.
+        gpu: devices it may use, 0 or 1.
+        arguments: passed to the stage; they must survive JSON, so paths are strings.
+
+    Raises:
+        SystemExit: with one line that says what went wrong and where the log is.
+    """
+    request = {"stage": stage, "log": log, "threads": threads, "gpu": gpu, "arguments": arguments}
+    address = os.environ.get(ADDRESS)
+    failure = _ask_parent(address, request) if address and Path(address).exists() else _perform(request)
+    if failure:
+        raise SystemExit(f"{stage}: {failure}\nlog: {log}")
+
+
+def start_parent() -> subprocess.Popen[bytes]:
+    """Start the parent of this call and leave its address in the environment, for the jobs to find.
+
+    It lives until the returned process' standard input is closed, which happens at the latest when this process dies.
+    """
+    address = str(Path(tempfile.mkdtemp(prefix="lookalike-")) / "parent.sock")
+    parent = subprocess.Popen([sys.executable, "-m", "lookalike.jobs", address], stdin=subprocess.PIPE)
+    os.environ[ADDRESS] = address
+    return parent
+
+
+def _ask_parent(address: str, request: dict[str, Any]) -> str:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        with connection.makefile("rw") as stream:
+            stream.write(json.dumps(request) + "\n")
+            stream.flush()
+            reply = stream.readline()
+    return json.loads(reply)["failure"] if reply else "the process running it was killed (out of memory?)"
+
+
+def _perform(request: dict[str, Any]) -> str:
+    """Run one request in this process; returns what went wrong, empty if nothing did."""
+    with _output_to(Path(request["log"])), _threads(request["threads"]):
+        try:
+            with own_device(request["gpu"]):
+                module = importlib.import_module(f"lookalike.stages.{request['stage']}")
+                getattr(module, request["stage"])(**request["arguments"])
+        except Exception as error:
+            traceback.print_exc()
+            return _one_line(error)
+    return ""
+
+
+@contextlib.contextmanager
+def job_log(stage: str, log: str) -> Iterator[None]:
+    """Run a stage that needs no torch right here, its output in a file.
+
+    Raises:
+        SystemExit: with one line that says what went wrong and where the log is.
+    """
+    try:
+        with _output_to(Path(log)):
+            try:
+                yield
+            except Exception:
+                traceback.print_exc()
+                raise
+    except Exception as error:
+        raise SystemExit(f"{stage}: {_one_line(error)}\nlog: {log}") from None
+
+
+def _one_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no message"]
+    meant_for_users = isinstance(error, ValueError | OSError) or type(error).__module__.startswith("lookalike.")
+    return lines[0] if meant_for_users else f"{type(error).__name__}: {lines[0]}"
+
+
+@contextlib.contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", buffering=1) as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+        yield
+
+
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[None]:
+    import threadpoolctl
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        with threadpoolctl.threadpool_limits(number):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _serve(address: str) -> None:
+    """Fork a child for every connection until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the call itself decides what an interrupt means
+    children: set[int] = set()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        while True:
+            ready, _, _ = select.select([listener, sys.stdin], [], [], 1.0)
+            children = {child for child in children if os.waitpid(child, os.WNOHANG) == (0, 0)}
+            if sys.stdin in ready:
+                break
+            if listener in ready:
+                for name in PRELOADED:
+                    importlib.import_module(name)
+                connection, _ = listener.accept()
+                child = os.fork()
+                if child == 0:
+                    listener.close()
+                    _answer(connection)
+                connection.close()
+                children.add(child)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    Path(address).unlink()
+    Path(address).parent.rmdir()
+
+
+def _answer(connection: socket.socket) -> None:
+    """Serve one connection in a forked child, which ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with connection.makefile("rw") as stream:
+        request = json.loads(stream.readline())
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        stream.write(json.dumps({"failure": _perform(request)}) + "\n")
+        stream.flush()
+    os._exit(0)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Nobody waits for a job whose caller has gone: Snakemake has cancelled it."""
+    if not connection.recv(1):
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])

@@ -1,0 +1,94 @@
+"""Jobs run in children of one preloaded parent, and fail with one clear line."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from lookalike import jobs
+
+EVALUATE = {
+    "settings": {},
+    "recall_at": [1],
+    "embeddings": "nowhere.safetensors",
+    "metrics": "metrics.json",
+    "tags": {},
+}
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.fixture
+def parent(monkeypatch):
+    monkeypatch.setenv(jobs.ADDRESS, "")
+    process = jobs.start_parent()
+    yield process
+    process.stdin.close()
+    process.wait(timeout=60)
+
+
+def test_a_failing_stage_ends_with_one_line_and_leaves_its_traceback_in_the_log(tmp_path, monkeypatch):
+    monkeypatch.delenv(jobs.ADDRESS, raising=False)
+    log = tmp_path / "evaluate.log"
+    with pytest.raises(SystemExit) as stopped:
+        jobs.call("evaluate", log=str(log), **EVALUATE)
+    first, second = str(stopped.value.code).splitlines()
+    assert first.startswith("evaluate: ")
+    assert "nowhere.safetensors" in first
+    assert second == f"log: {log}"
+    assert "Traceback" in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_stage_in_a_child_of_the_parent_fails_in_the_same_words(tmp_path, parent, monkeypatch):
+    messages = []
+    for address in (os.environ[jobs.ADDRESS], ""):
+        monkeypatch.setenv(jobs.ADDRESS, address)
+        deadline = time.monotonic() + 60
+        while address and not Path(address).exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        with pytest.raises(SystemExit) as stopped:
+            jobs.call("evaluate", log=str(tmp_path / "evaluate.log"), **EVALUATE)
+        messages.append(stopped.value.code)
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.slow
+def test_the_parent_ends_with_the_call_that_started_it(monkeypatch):
+    monkeypatch.setenv(jobs.ADDRESS, "")
+    process = jobs.start_parent()
+    address = Path(os.environ[jobs.ADDRESS])
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+    assert not address.exists()
+
+
+@pytest.mark.slow
+def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
+    import threading
+
+    address = Path(os.environ[jobs.ADDRESS])
+    while not address.exists():
+        time.sleep(0.05)
+    failures = []
+
+    def ask():
+        fifo = tmp_path / "embeddings.safetensors"
+        os.mkfifo(fifo)  # the stage waits for ever to read it
+        arguments = {**EVALUATE, "embeddings": str(fifo)}
+        request = {"stage": "evaluate", "log": str(tmp_path / "log"), "threads": 1, "gpu": 0, "arguments": arguments}
+        failures.append(jobs._ask_parent(str(address), request))
+
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    while not children(parent.pid):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.kill(children(parent.pid)[0], signal.SIGKILL)
+    waiting.join(timeout=60)
+    assert failures == ["the process running it was killed (out of memory?)"]
