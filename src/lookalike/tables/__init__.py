@@ -1,0 +1,1 @@
+"""Lay our numbers beside the printed ones."""

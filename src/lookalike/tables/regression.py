@@ -1,0 +1,64 @@
+"""Compare finished tables with the numbers that this project has committed for their scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+KEY = ["table", "label", "dataset", "metric"]
+# A cell may differ from its reference by what two queries are worth, or by this many deviations over seeds if that is
+# more: another processor rounds differently, which after a hundred steps amounts to another seed.
+DEVIATIONS, QUERIES = 3.0, 2.0
+
+
+def reference_cells(tables: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """What is committed of finished tables: one entry per cell that we measured.
+
+    Args:
+        tables: cells by table, as ``table_cells`` returns them.
+
+    Raises:
+        ValueError: if the cells have one seed only, which tells nothing about their spread.
+    """
+    cells = _measured(tables)
+    if (cells["n"] < 2).any():
+        raise ValueError("a reference needs at least 2 seeds, better 3: --config 'seeds=[0,1,2]'")
+    kept = cells[[*KEY, "mean", "std", "n", "queries"]].astype({"n": int, "queries": int})
+    kept = kept.round({"mean": 4, "std": 4}).sort_values(KEY)
+    return [{str(key): value for key, value in row.items()} for row in kept.to_dict("records")]
+
+
+def compare(tables: Mapping[str, pd.DataFrame], reference: list[dict[str, Any]]) -> pd.DataFrame:
+    """Every cell with its reference and a verdict.
+
+    Args:
+        tables: cells by table.
+        reference: as ``reference_cells`` returned it once.
+
+    Returns:
+        Columns ``table, label, dataset, metric, reference, measured, difference, tolerance, verdict``, in percent.
+        ``verdict`` is ``pass``, ``worse``, ``better``, ``missing`` (a reference without a cell) or ``new``.
+    """
+    expected = pd.DataFrame(reference, columns=[*KEY, "mean", "std", "n", "queries"])
+    expected["tolerance"] = (DEVIATIONS * expected["std"]).clip(lower=100 * QUERIES / expected["queries"])
+    measured = _measured(tables)[[*KEY, "mean"]].rename(columns={"mean": "measured"})
+    cells = expected.rename(columns={"mean": "reference"}).merge(measured, on=KEY, how="outer")
+    cells["difference"] = cells["measured"] - cells["reference"]
+    cells["verdict"] = "pass"
+    cells.loc[cells["difference"] < -cells["tolerance"], "verdict"] = "worse"
+    cells.loc[cells["difference"] > cells["tolerance"], "verdict"] = "better"
+    cells.loc[cells["reference"].isna(), "verdict"] = "new"
+    cells.loc[cells["measured"].isna(), "verdict"] = "missing"
+    return cells[[*KEY, "reference", "measured", "difference", "tolerance", "verdict"]]
+
+
+def lost(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The cells that close the gate: worse than their reference, or missing."""
+    return comparison[comparison["verdict"].isin(["worse", "missing"])]
+
+
+def _measured(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    cells = pd.concat([frame.assign(table=name) for name, frame in tables.items()], ignore_index=True)
+    return cells[cells["mean"].notna()]

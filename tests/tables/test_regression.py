@@ -1,0 +1,48 @@
+"""The gate closes on a loss, and on nothing else."""
+
+import pandas as pd
+import pytest
+
+from lookalike.tables.regression import compare, lost, reference_cells
+
+CELL = {"table": "t", "dataset": "cub", "metric": "R@1", "n": 3, "queries": 500}
+REFERENCE = [
+    {**CELL, "label": "Margin", "mean": 60.0, "std": 1.0},
+    {**CELL, "label": "Steady", "mean": 50.0, "std": 0.0},
+]
+
+
+def tables(**means):
+    rows = [{"label": label, "mean": mean} for label, mean in means.items()]
+    return {"t": pd.DataFrame(rows).assign(dataset="cub", metric="R@1", std=0.5, n=3, queries=500)}
+
+
+def verdicts(**means):
+    return dict(compare(tables(**means), REFERENCE)[["label", "verdict"]].itertuples(index=False))
+
+
+def test_a_cell_may_move_by_three_deviations_or_two_queries():
+    assert verdicts(Margin=57.1, Steady=49.7) == {"Margin": "pass", "Steady": "pass"}
+    assert verdicts(Margin=56.9, Steady=49.5) == {"Margin": "worse", "Steady": "worse"}
+    assert verdicts(Margin=63.1, Steady=50.5) == {"Margin": "better", "Steady": "better"}
+
+
+def test_a_missing_cell_closes_the_gate_and_a_new_or_better_one_does_not():
+    comparison = compare(tables(Margin=70.0, Fresh=10.0), REFERENCE)
+    assert dict(comparison[["label", "verdict"]].itertuples(index=False)) == {
+        "Margin": "better",
+        "Steady": "missing",
+        "Fresh": "new",
+    }
+    assert list(lost(comparison)["label"]) == ["Steady"]
+
+
+def test_a_table_compared_with_its_own_reference_passes():
+    measured = tables(Margin=61.23456, Steady=40.0)
+    comparison = compare(measured, reference_cells(measured))
+    assert set(comparison["verdict"]) == {"pass"}
+
+
+def test_a_reference_of_one_seed_is_refused():
+    with pytest.raises(ValueError, match="at least 2 seeds"):
+        reference_cells({"t": tables(Margin=60.0)["t"].assign(n=1)})
