@@ -1,0 +1,48 @@
+"""Get one data set onto the disk.
+
+DVC owns this stage for the data sets of ``params/datasets`` and runs this module; an overlay's own data are taken
+from where the user has them, and are told apart by the hashes in their manifest.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lookalike.data import ensure_data, load_specification
+from lookalike.data.figurines import write_figurines
+from lookalike.files import write_json
+from lookalike.parameters import read
+from lookalike.plan import Dataset
+from lookalike.versions import reproduce
+
+
+def download(dataset: Dataset, *, archives: str) -> None:
+    """Get a data set, and record that it is there.
+
+    Args:
+        dataset: of this call's plan.
+        archives: folder with archives that are on disk already.
+    """
+    if dataset.own:
+        obtain(dataset.specification, Path(dataset.root), Path(archives), Path(dataset.record))
+    else:
+        reproduce(f"download@{dataset.name}", [dataset.record], archives)
+
+
+def obtain(specification: Mapping[str, Any], root: Path, archives: Path, record: Path) -> None:
+    """Draw, unpack or find a data set, count its pictures, and record what it is."""
+    if "generator" in specification:
+        write_figurines(specification["generator"]["preset"], root, seed=specification["generator"]["seed"])
+    else:
+        ensure_data(specification, root, archives)
+    write_json(record, {"title": specification.get("title", root.name), "licence": specification.get("licence", "")})
+
+
+if __name__ == "__main__":
+    name = sys.argv[1]
+    folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
+    obtain(load_specification(name), Path("data") / name, Path(folder), Path("data") / f"{name}.json")

@@ -1,0 +1,8 @@
+"""All that a job may import, so that the parent of a call has it in memory before it forks."""
+
+import faiss  # noqa: F401
+import mlflow.tracking  # noqa: F401
+
+import lookalike.stages.embed
+import lookalike.stages.evaluate
+import lookalike.stages.train  # noqa: F401

@@ -1,0 +1,131 @@
+"""Train one recipe on one data set with one seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import nn
+
+from lookalike.files import replacing, write_tensors
+from lookalike.losses import build_loss
+from lookalike.manifest import read_role, test_roles
+from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
+from lookalike.models.backbones import weights_digest
+from lookalike.models.embedder import Embedder
+from lookalike.models.inference import embed_images
+from lookalike.parameters import canonical
+from lookalike.samplers import build_sampler
+from lookalike.tracking import Tracked
+from lookalike.training.checkpoint import ResumeFile
+from lookalike.training.images import Images
+from lookalike.training.loop import fit, seed_everything
+
+
+def train(
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    code: str,
+    manifest: str,
+    root: str,
+    model: str,
+    history: str,
+    resume: str,
+    tags: Mapping[str, str],
+    workers: int = 0,
+) -> None:
+    """Train, and keep the model after the last epoch and after the best one.
+
+    Args:
+        settings: the recipe's ``train`` section.
+        seed: of everything random.
+        code: digest of the code behind the result.
+        manifest: CSV of the split.
+        root: folder of the pictures.
+        model: safetensors to write: states ``last/...`` and, where it is another epoch, ``best/...`` of model and loss,
+            and what they are about.
+        history: CSV to write: loss, and where it was measured R@1, per epoch.
+        resume: file of an unfinished training, which is continued if it is this one.
+        tags: by which MLflow finds the run.
+        workers: loading processes.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    seed_everything(seed)
+    embedder = Embedder(settings["backbone"], **settings["embedding"]).to(device).to(memory_format=torch.channels_last)
+    training = read_role(manifest, root, "train")
+    labels, classes = training.numbered()
+    loss, budget = nn.Module(), {**settings["budget"]}
+    if settings["loss"] is None:
+        budget["epochs"] = 0  # nothing to learn: the network is used as it comes
+    else:
+        name, parameters = _named(settings["loss"])
+        loss = build_loss(name, parameters, classes=classes, embedding_dim=embedder.dim).to(device)
+    name, parameters = _named(settings["sampler"])
+    sampler = build_sampler(
+        name,
+        parameters,
+        labels=labels,
+        batch_size=settings["batch_size"],
+        seed=seed,
+        batches=budget["batches_per_epoch"],
+    )
+    roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
+    searched = {role: Images(rows.paths, settings["test_image"]) for role, rows in roles.items()}
+
+    def measure() -> dict[str, float]:
+        found = {
+            role: embed_images(embedder, images, batch_size=256, device=device, workers=workers)
+            for role, images in searched.items()
+        }
+        query, gallery = next(iter(roles)), list(roles)[-1]
+        return retrieval_metrics_from_embeddings(
+            found[query],
+            roles[query].labels,
+            found[gallery],
+            roles[gallery].labels,
+            ks=(1,),
+            self_match=query == gallery,
+        )
+
+    about = {
+        "settings": dict(settings),
+        "seed": seed,
+        "code": code,
+        "classes": classes,
+        "data": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
+        "weights": weights_digest(settings["backbone"]["weights"]),
+    }
+    digest = hashlib.sha256(canonical(about).encode()).hexdigest()
+    unfinished = ResumeFile(Path(resume), digest)
+    with Tracked(tags, {**about, "device": str(device)}) as tracked:
+        fitted = fit(
+            embedder,
+            loss,
+            Images(training.paths, settings["image"]),
+            labels,
+            sampler,
+            {**settings, "budget": budget},
+            seed=seed,
+            measure=measure,
+            resume=unfinished,
+            device=device,
+            workers=workers,
+            after_epoch=tracked.epoch,
+        )
+        with replacing(history) as path:
+            pd.DataFrame(fitted.history, columns=["epoch", "loss", "R@1"]).to_csv(path, index=False)
+        epochs = len(fitted.history)
+        kept = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
+        states = {f"{kind}/{key}": value for kind, state in kept.items() for key, value in state.items()}
+        write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
+        tracked.artifact(history)
+    unfinished.remove()
+
+
+def _named(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    return part["name"], {key: value for key, value in part.items() if key != "name"}

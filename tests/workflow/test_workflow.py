@@ -1,0 +1,167 @@
+"""The whole graph on a small folder of pictures, in real calls of Snakemake."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import time
+
+import pytest
+
+from projects import make_project
+
+LINE = "--cores all --resources gpu=1 tables --configfile own.yaml"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def first_call(tmp_path_factory):
+    project = make_project(tmp_path_factory.mktemp("finished") / "project")
+    done = project.run(LINE, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 0, done.stderr
+    return project, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def finished(first_call):
+    return first_call[0]
+
+
+def most_at_once(output):
+    """How many training, embedding and evaluation jobs were running together at most."""
+    running, most = set(), 0
+    for started, ended in re.findall(
+        r"^Job (\d+): (?:Train|Embed|Evaluate)|^Finished jobid: (\d+)", output, re.MULTILINE
+    ):
+        running = (running | {started}) - {""} if started else running - {ended}
+        most = max(most, len(running))
+    return most
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    """A finished project to change; times are kept, so nothing is to be done in it."""
+    shutil.copytree(finished.root, tmp_path / "copy", dirs_exist_ok=True, symlinks=True)
+    return type(finished)(tmp_path / "copy")
+
+
+def planned(project):
+    """Jobs that the next call would run, as `rule recipe`."""
+    done = project.run(f"-n {LINE}")
+    assert done.returncode == 0, done.stderr
+    text = done.stdout + done.stderr
+    verbs = "Get and split|Get|Train|Embed .+ with|Evaluate|Assemble"
+    return sorted(set(re.findall(rf"Job \d+: ((?:{verbs}) \w+)", text)))
+
+
+def wait_for_training(project, call):
+    """Wait until a training has finished its first epoch."""
+    deadline = time.monotonic() + 300
+    while not list((project.root / "results" / "own" / "models").rglob(".seed0.unfinished")):
+        assert call.poll() is None, "the call ended before a training had begun"
+        assert time.monotonic() < deadline, "no training has begun"
+        time.sleep(0.02)
+
+
+def metrics(project):
+    folder = project.root / "results" / "own" / "metrics"
+    return {path.relative_to(folder).as_posix(): json.loads(path.read_text()) for path in folder.rglob("*.json")}
+
+
+def test_a_table_of_own_pictures_has_a_number_in_every_cell(finished):
+    with (finished.root / "results" / "own" / "tables" / "comparison.csv").open() as stream:
+        cells = list(csv.DictReader(stream))
+    labels = {cell["label"] for cell in cells}
+    assert labels == {"Untrained features", "Margin", "Multi-Similarity", "ProxyAnchor"}
+    assert all(0 <= float(cell["mean"]) <= 100 for cell in cells)
+    assert {cell["n"] for cell in cells} == {"1"}
+    assert {cell["std"] for cell in cells} == {""}  # no deviation of a single seed
+    assert (finished.root / "results" / "own" / "tables" / "comparison.tex").exists()
+
+
+def test_without_a_device_as_many_jobs_run_at_once_as_there_are_cores(first_call):
+    assert most_at_once(first_call[1]) == min(2, os.cpu_count())
+
+
+def test_with_one_device_its_jobs_run_one_after_another(project):
+    done = project.run(LINE, CUDA_VISIBLE_DEVICES="0")  # a device in name: torch finds none and stays on the CPU
+    assert done.returncode == 0, done.stderr
+    assert most_at_once(done.stdout + done.stderr) == 1
+
+
+def test_two_living_calls_in_one_folder_are_refused(project):
+    overlay = (project.root / "own.yaml").read_text()
+    (project.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 2000"))
+    call = project.start(LINE)
+    try:
+        wait_for_training(project, call)
+        second = project.run(LINE)
+        assert second.returncode != 0
+        assert "cannot be locked" in second.stdout + second.stderr
+        assert call.poll() is None
+    finally:
+        project.kill(call)
+
+
+def test_a_second_call_has_nothing_to_do(finished):
+    assert planned(finished) == []
+
+
+def test_a_changed_margin_reruns_only_the_runs_of_its_loss(copy):
+    copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
+    runs = ["Embed pictures with margin", "Evaluate compared_margin", "Train margin"]
+    assert planned(copy) == ["Assemble comparison", *runs]
+
+
+def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
+    copy.edit("params/recipes/diml.yaml", "recipes:\n", "# nothing new\nrecipes:\n")
+    assert planned(copy) == []
+
+
+def test_a_changed_evaluation_trains_nothing(copy):
+    old = "compared_margin: {like: margin, evaluate: {count_query_in_r: false}}"
+    copy.edit("params/recipes/comparison.yaml", old, old.replace("false", "true"))
+    assert planned(copy) == ["Assemble comparison", "Evaluate margin"]
+
+
+def test_a_misspelt_key_is_refused_before_any_job(copy):
+    copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margn: 0.3}}")
+    done = copy.run(f"-n {LINE}")
+    assert done.returncode != 0
+    message = r"recipe margin on pictures, train\.loss: unknown 'margn', did you mean 'margin'"
+    assert re.search(message, done.stdout + done.stderr)
+
+
+def test_a_changed_picture_is_noticed_when_the_split_is_made_again(copy):
+    before = (copy.root / "data" / "own" / "splits" / "pictures.csv").read_text()
+    shutil.copy(copy.root / "pictures" / "class0" / "0.png", copy.root / "pictures" / "class0" / "1.png")
+    done = copy.run(f"{LINE} --forcerun split --until split")
+    assert done.returncode == 0, done.stderr
+    assert (copy.root / "data" / "own" / "splits" / "pictures.csv").read_text() != before
+
+
+def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(finished, tmp_path):
+    project = make_project(tmp_path / "killed")
+    overlay = (project.root / "own.yaml").read_text()
+    unbroken = make_project(tmp_path / "unbroken")
+    for each in (project, unbroken):
+        (each.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 40"))
+    models = project.root / "results" / "own" / "models"
+    call = project.start(LINE)
+    wait_for_training(project, call)
+    project.kill(call)
+    unfinished = list(models.rglob(".seed0.unfinished"))
+    assert unfinished
+
+    done = project.run(LINE)
+    assert done.returncode == 0, done.stderr
+    logs = "".join(path.read_text() for path in (project.root / "logs" / "own" / "train").glob("*.log"))
+    assert "continuing after epoch" in logs
+    assert unbroken.run(LINE).returncode == 0
+    assert metrics(project) == metrics(unbroken)
+    recipe, dataset = unfinished[0].parent.relative_to(models).parts
+    name = f"{recipe}/{dataset}/seed0.safetensors"
+    assert (models / name).read_bytes() == (unbroken.root / "results" / "own" / "models" / name).read_bytes()
+    assert not list(models.rglob(".seed0.unfinished"))

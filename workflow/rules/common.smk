@@ -1,0 +1,114 @@
+"""What the rules share: the plan of this call, and functions from wildcards to parameters and paths."""
+
+from lookalike.calls import drop_locks_of_the_dead
+from lookalike.devices import visible_devices
+from lookalike.jobs import start_parent
+from lookalike.plan import Plan
+from lookalike.source import code_digest
+
+drop_locks_of_the_dead()
+try:
+    plan = Plan(config)
+    runs = plan.runs
+except ValueError as error:  # meant for users: its message, without a trace of where it was raised
+    raise WorkflowError(str(error)) from None
+
+SCALE = plan.scale
+RESULTS = f"results/{SCALE}"
+LOGS = f"logs/{SCALE}"
+DATA = plan.data_folder
+# One device per job where there is one, or where jobs run on other machines. Without a device the limit
+# `--resources gpu=1` must not put jobs in line that do not use any.
+GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
+
+
+wildcard_constraints:
+    recipe=r"[a-z][a-z0-9_]*",
+    dataset=r"[a-z][a-z0-9_]*",
+    seed=r"\d+",
+    table=r"[a-z][a-z0-9_]*",
+
+
+def preload():
+    """Import torch once for all jobs of this call; they find the process by its address in the environment."""
+    global parent
+    parent = start_parent()
+
+
+def code(*entry_points):
+    """Digest of the code behind a rule, for the parts that a job's recipe names."""
+
+    def digest(wildcards):
+        if hasattr(wildcards, "recipe"):
+            return code_digest(entry_points, plan.settings(wildcards.recipe, wildcards.dataset))
+        return code_digest(
+            entry_points,
+            dataset_specification(wildcards) if hasattr(wildcards, "dataset") else None,
+        )
+
+    return digest
+
+
+def settings(stage):
+    """One section of a job's recipe."""
+    return lambda wildcards: plan.settings(wildcards.recipe, wildcards.dataset)[stage]
+
+
+def result_of(stage, pattern):
+    """File of an earlier stage, under the name of the recipe that stands for all with equal settings."""
+
+    def path(wildcards):
+        recipe = plan.shared(stage, wildcards.recipe, wildcards.dataset)
+        return pattern.format(recipe=recipe, dataset=wildcards.dataset, seed=wildcards.seed)
+
+    return path
+
+
+def manifest_of(wildcards):
+    return f"{DATA}/splits/{wildcards.dataset}.csv"
+
+
+def root_of(wildcards):
+    return plan.datasets[wildcards.dataset].root
+
+
+def dataset_specification(wildcards):
+    return plan.datasets[wildcards.dataset].specification
+
+
+def recall_cut_offs(wildcards):
+    return plan.datasets[wildcards.dataset].specification["recall_at"]
+
+
+def runs_of_table(wildcards):
+    """The runs behind a table, without the files of their metrics."""
+    return plan.runs_of(wildcards.table).to_dict("records")
+
+
+def metrics_of_table(wildcards):
+    """Files with the metrics of the runs behind a table, in the order of the runs."""
+    return [
+        f"{RESULTS}/metrics/{plan.shared('evaluate', run.recipe, run.dataset)}/{run.dataset}/seed{run.seed}.json"
+        for run in plan.runs_of(wildcards.table).itertuples()
+    ]
+
+
+def table_files(wildcards):
+    return {table: f"{RESULTS}/tables/{table}.csv" for table in plan.table_names}
+
+
+def published_digest(wildcards):
+    return plan.published_digest(wildcards.table)
+
+
+def tags(wildcards):
+    """By what MLflow finds a run again; empty with tracking off."""
+    if not config["tracking"]:
+        return {}
+    own = {
+        "scale": SCALE,
+        "recipe": wildcards.recipe,
+        "dataset": wildcards.dataset,
+        "seed": wildcards.seed,
+    }
+    return {**own, "experiment": plan.paper_of(wildcards.recipe)}

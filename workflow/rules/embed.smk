@@ -1,0 +1,20 @@
+rule embed:
+    input:
+        model=result_of("train", rules.train.output.model),
+        manifest=manifest_of,
+    output:
+        embeddings=f"{RESULTS}/embeddings/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
+    log:
+        f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=GPU,
+    params:
+        settings=settings("embed"),
+        root=root_of,
+        code=code("lookalike.stages.embed:embed"),
+    message:
+        "Embed {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
+    script:
+        "../scripts/embed.py"

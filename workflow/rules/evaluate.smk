@@ -1,0 +1,20 @@
+rule evaluate:
+    input:
+        embeddings=result_of("embed", rules.embed.output.embeddings),
+    output:
+        metrics=f"{RESULTS}/metrics/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+    log:
+        f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=GPU,
+    params:
+        settings=settings("evaluate"),
+        recall_at=recall_cut_offs,
+        code=code("lookalike.stages.evaluate:evaluate"),
+        tags=tags,
+    message:
+        "Evaluate {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/evaluate.py"

@@ -1,0 +1,16 @@
+rule split:
+    # No input: this stage brings the download up to date by itself, as DVC does with stages that depend on each other.
+    # A data set that DVC checks out again is newer, but no reason to run anything again.
+    output:
+        manifest=f"{DATA}/splits/{{dataset}}.csv",
+    log:
+        f"{LOGS}/split/{{dataset}}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        specification=dataset_specification,
+        code=code("lookalike.stages.download:obtain", "lookalike.stages.split:assign"),
+    message:
+        "Get and split {wildcards.dataset}"
+    script:
+        "../scripts/split.py"

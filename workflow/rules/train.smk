@@ -1,0 +1,24 @@
+rule train:
+    input:
+        manifest=manifest_of,
+    output:
+        model=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
+        history=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.csv",
+    log:
+        f"{LOGS}/train/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/timings/train/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=GPU,
+    params:
+        settings=settings("train"),
+        root=root_of,
+        code=code("lookalike.stages.train:train"),
+        resume=f"{RESULTS}/models/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
+        tags=tags,
+    message:
+        "Train {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/train.py"

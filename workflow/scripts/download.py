@@ -1,0 +1,9 @@
+"""Get one data set onto the disk."""
+
+from lookalike.jobs import job_log
+from lookalike.plan import Plan
+from lookalike.stages.download import download
+
+with job_log("download", snakemake.log[0]):
+    dataset = Plan(snakemake.config).datasets[snakemake.wildcards.dataset]
+    download(dataset, archives=snakemake.config["archives"])

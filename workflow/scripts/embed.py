@@ -1,0 +1,15 @@
+"""Embed the test pictures with a trained model."""
+
+from lookalike.jobs import call
+
+call(
+    "embed",
+    log=snakemake.log[0],
+    threads=snakemake.threads,
+    gpu=snakemake.resources.gpu,
+    settings=snakemake.params.settings,
+    model=snakemake.input.model,
+    manifest=snakemake.input.manifest,
+    root=snakemake.params.root,
+    embeddings=snakemake.output.embeddings,
+)

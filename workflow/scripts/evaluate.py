@@ -1,0 +1,15 @@
+"""Score one set of embeddings."""
+
+from lookalike.jobs import call
+
+call(
+    "evaluate",
+    log=snakemake.log[0],
+    threads=snakemake.threads,
+    gpu=snakemake.resources.gpu,
+    settings=snakemake.params.settings,
+    recall_at=snakemake.params.recall_at,
+    embeddings=snakemake.input.embeddings,
+    metrics=snakemake.output.metrics,
+    tags=snakemake.params.tags,
+)

@@ -1,0 +1,7 @@
+"""Hold the tables against the committed numbers."""
+
+from lookalike.jobs import job_log
+from lookalike.stages.regression import regression
+
+with job_log("regression", snakemake.log[0]):
+    regression(snakemake.params.tables, reference=snakemake.input.reference, report=snakemake.output.report)

@@ -1,0 +1,12 @@
+"""Split one data set into roles."""
+
+from lookalike.jobs import job_log
+from lookalike.plan import Plan
+from lookalike.stages.split import split
+
+with job_log("split", snakemake.log[0]):
+    split(
+        Plan(snakemake.config).datasets[snakemake.wildcards.dataset],
+        archives=snakemake.config["archives"],
+        manifest=snakemake.output.manifest,
+    )

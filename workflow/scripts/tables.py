@@ -1,0 +1,13 @@
+"""Assemble one table."""
+
+from lookalike.jobs import job_log
+from lookalike.stages.tables import tables
+
+with job_log("tables", snakemake.log[0]):
+    tables(
+        snakemake.params.table,
+        snakemake.params.runs,
+        scale=snakemake.params.scale,
+        metrics=snakemake.input.metrics,
+        output=snakemake.output[0].removesuffix(".csv"),
+    )

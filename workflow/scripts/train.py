@@ -1,0 +1,19 @@
+"""Train one recipe on one data set with one seed."""
+
+from lookalike.jobs import call
+
+call(
+    "train",
+    log=snakemake.log[0],
+    threads=snakemake.threads,
+    gpu=snakemake.resources.gpu,
+    settings=snakemake.params.settings,
+    seed=int(snakemake.wildcards.seed),
+    code=snakemake.params.code,
+    manifest=snakemake.input.manifest,
+    root=snakemake.params.root,
+    model=snakemake.output.model,
+    history=snakemake.output.history,
+    resume=snakemake.params.resume,
+    tags=snakemake.params.tags,
+)
