@@ -125,6 +125,13 @@ def test_what_cannot_be_meant_is_refused_with_file_key_and_what_would_be_right(p
         _ = Plan(MINI).runs
 
 
+def test_values_of_the_command_line_are_read_as_they_are_meant():
+    plan = Plan({**MINI, "seeds": ["0", "2"], "tracking": "false"})
+    assert (plan.seeds, plan.tracking) == ([0, 2], False)
+    with pytest.raises(ValueError, match=r"seeds\.1: 'x' is not of type 'integer'"):
+        Plan({**MINI, "seeds": ["0", "x"]})
+
+
 def test_unknown_configuration_is_refused():
     with pytest.raises(ValueError, match=r"configuration: unknown key 'sale', did you mean 'scale'"):
         Plan({**MINI, "sale": "mini"})

@@ -63,8 +63,10 @@ class Plan:
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
+        config = _typed(config)
         check(config, "config", "configuration")
-        self.seeds: list[int] = list(config["seeds"])
+        self.seeds: list[int] = config["seeds"]
+        self.tracking: bool = config["tracking"]
         own = self.is_overlay = "name" in config
         self.scale: str = config["name"] if own else config["scale"]
         source_file = "the overlay" if own else f"params/scales/{self.scale}.yaml"
@@ -185,6 +187,15 @@ class Plan:
                 arguments = source.constructor_arguments(entries[chosen["name"]])
                 for key in chosen.keys() - {"name"}:
                     _known(key, arguments, f"{place}, train.{part}")
+
+
+def _typed(config: Mapping[str, Any]) -> Settings:
+    """Values as ``--config`` gives them: Snakemake reads lists and ``false`` there as text."""
+    words = {"true": True, "false": False}
+    typed = {key: words.get(value, value) if isinstance(value, str) else value for key, value in config.items()}
+    if isinstance(typed.get("seeds"), list):
+        typed["seeds"] = [int(seed) if str(seed).isdigit() else seed for seed in typed["seeds"]]
+    return typed
 
 
 def _overlay(config: Mapping[str, Any]) -> Settings:

@@ -108,16 +108,22 @@ def _closure(entry_points: tuple[str, ...], selected: frozenset[str]) -> set[tup
         target = pending.pop()
         if target not in reached:
             reached.add(target)
-            pending += _reached(*target, selected)
+            pending += [used for node in _used_nodes(*target, selected) for used in _uses(target[0], node)]
     return reached
 
 
 def _defaults(reached: set[tuple[str, str]]) -> frozenset[str]:
     """Strings that arguments default to: a loss whose miner is ``"random"`` unless told otherwise uses that miner."""
     return frozenset(
+        value for module, name in reached for value in _argument_defaults(_parse(module).definitions[name])
+    )
+
+
+@cache
+def _argument_defaults(statement: ast.stmt) -> frozenset[str]:
+    return frozenset(
         default.value
-        for module, name in reached
-        for node in ast.walk(_parse(module).definitions[name])
+        for node in ast.walk(statement)
         if isinstance(node, ast.arguments)
         for default in (*node.defaults, *node.kw_defaults)
         if isinstance(default, ast.Constant) and isinstance(default.value, str)
@@ -134,33 +140,38 @@ def _targets(entry: str) -> list[tuple[str, str]]:
     return [(module, name)] if name else [(module, each) for each in parsed.definitions]
 
 
-def _reached(module: str, name: str, selected: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Definitions that one definition mentions, in its own module or in others of the package."""
+@cache
+def _uses(module: str, root: ast.AST) -> frozenset[tuple[str, str]]:
+    """Definitions that a piece of a module mentions, in its own module or in others of the package."""
+    nodes = list(ast.walk(root))
+    local = {key: value for node in nodes for key, value in _bindings(node, module).items()}
+    found: set[tuple[str, str] | None] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            found.add(_resolve(module, node.id, local))
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = local.get(node.value.id, _parse(module).imports.get(node.value.id))
+            if owner is not None and not owner.symbol:
+                found.add(_follow(owner.module, node.attr))
+    return frozenset(target for target in found if target is not None)
+
+
+def _used_nodes(module: str, name: str, selected: frozenset[str]) -> list[ast.AST]:
+    """A definition, or of a lookup dictionary the chosen entries; and what its module does when it is imported."""
     parsed = _parse(module)
-    for root in (*_used_nodes(parsed, name, selected), *parsed.effects):
-        local = {key: value for node in ast.walk(root) for key, value in _bindings(node, module).items()}
-        for node in ast.walk(root):
-            bound = None
-            if isinstance(node, ast.Name):
-                bound = _resolve(module, node.id, local)
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                owner = local.get(node.value.id, parsed.imports.get(node.value.id))
-                if owner is not None and not owner.symbol:
-                    bound = _follow(owner.module, node.attr)
-            if bound is not None:
-                yield bound
-
-
-def _used_nodes(parsed: Module, name: str, selected: frozenset[str]) -> list[ast.AST]:
     statement = parsed.definitions[name]
     entries = _lookup_entries(statement)
-    return [statement] if entries is None else [value for key, value in entries.items() if key in selected]
+    chosen = [statement] if entries is None else [value for key, value in entries.items() if key in selected]
+    return [*chosen, *parsed.effects]
 
 
 def _text(module: str, name: str, selected: frozenset[str]) -> str:
-    parsed = _parse(module)
-    nodes = (*_used_nodes(parsed, name, selected), *parsed.effects)
-    return " ".join(ast.dump(node) for node in nodes)
+    return " ".join(_dump(node) for node in _used_nodes(module, name, selected))
+
+
+@cache
+def _dump(node: ast.AST) -> str:
+    return ast.dump(node)
 
 
 def _resolve(module: str, name: str, local: dict[str, Imported] | None = None) -> tuple[str, str] | None:

@@ -20,6 +20,8 @@ DATA = plan.data_folder
 # One device per job where there is one, or where jobs run on other machines. Without a device the limit
 # `--resources gpu=1` must not put jobs in line that do not use any.
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
+# Beside a device, processor cores load pictures; without one, each job has a core to itself.
+THREADS = 8 if GPU else 1
 
 
 wildcard_constraints:
@@ -103,7 +105,7 @@ def published_digest(wildcards):
 
 def tags(wildcards):
     """By what MLflow finds a run again; empty with tracking off."""
-    if not config["tracking"]:
+    if not plan.tracking:
         return {}
     own = {
         "scale": SCALE,

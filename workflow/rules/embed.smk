@@ -8,6 +8,7 @@ rule embed:
         f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     conda:
         "../../environment.yml"
+    threads: THREADS
     resources:
         gpu=GPU,
     params:

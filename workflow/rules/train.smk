@@ -10,6 +10,7 @@ rule train:
         f"{RESULTS}/timings/train/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
     conda:
         "../../environment.yml"
+    threads: THREADS
     resources:
         gpu=GPU,
     params:

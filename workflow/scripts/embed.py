@@ -12,4 +12,5 @@ call(
     manifest=snakemake.input.manifest,
     root=snakemake.params.root,
     embeddings=snakemake.output.embeddings,
+    workers=snakemake.threads - 1,
 )

@@ -16,4 +16,5 @@ call(
     history=snakemake.output.history,
     resume=snakemake.params.resume,
     tags=snakemake.params.tags,
+    workers=snakemake.threads - 1,
 )

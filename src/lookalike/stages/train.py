@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,50 +59,29 @@ def train(
     embedder = Embedder(settings["backbone"], **settings["embedding"]).to(device).to(memory_format=torch.channels_last)
     training = read_role(manifest, root, "train")
     labels, classes = training.numbered()
-    loss, budget = nn.Module(), {**settings["budget"]}
+    loss, budget = nn.Module(), dict(settings["budget"])
     if settings["loss"] is None:
         budget["epochs"] = 0  # nothing to learn: the network is used as it comes
     else:
-        name, parameters = _named(settings["loss"])
-        loss = build_loss(name, parameters, classes=classes, embedding_dim=embedder.dim).to(device)
-    name, parameters = _named(settings["sampler"])
+        loss = build_loss(*_named(settings["loss"]), classes=classes, embedding_dim=embedder.dim).to(device)
     sampler = build_sampler(
-        name,
-        parameters,
+        *_named(settings["sampler"]),
         labels=labels,
+        coarse_labels=training.coarse.get("super"),
         batch_size=settings["batch_size"],
         seed=seed,
         batches=budget["batches_per_epoch"],
     )
-    roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
-    searched = {role: Images(rows.paths, settings["test_image"]) for role, rows in roles.items()}
-
-    def measure() -> dict[str, float]:
-        found = {
-            role: embed_images(embedder, images, batch_size=256, device=device, workers=workers)
-            for role, images in searched.items()
-        }
-        query, gallery = next(iter(roles)), list(roles)[-1]
-        return retrieval_metrics_from_embeddings(
-            found[query],
-            roles[query].labels,
-            found[gallery],
-            roles[gallery].labels,
-            ks=(1,),
-            self_match=query == gallery,
-        )
-
-    about = {
-        "settings": dict(settings),
+    facts = {
         "seed": seed,
         "code": code,
         "classes": classes,
         "data": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
         "weights": weights_digest(settings["backbone"]["weights"]),
     }
-    digest = hashlib.sha256(canonical(about).encode()).hexdigest()
-    unfinished = ResumeFile(Path(resume), digest)
-    with Tracked(tags, {**about, "device": str(device)}) as tracked:
+    about = {"settings": dict(settings), **facts}
+    unfinished = ResumeFile(Path(resume), hashlib.sha256(canonical(about).encode()).hexdigest())
+    with Tracked(tags, {"train": settings, **facts, "device": str(device)}) as tracked:
         fitted = fit(
             embedder,
             loss,
@@ -111,7 +90,7 @@ def train(
             sampler,
             {**settings, "budget": budget},
             seed=seed,
-            measure=measure,
+            measure=_measure(embedder, manifest, root, settings["test_image"], device, workers),
             resume=unfinished,
             device=device,
             workers=workers,
@@ -125,6 +104,26 @@ def train(
         write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
         tracked.artifact(history)
     unfinished.remove()
+
+
+def _measure(
+    embedder: nn.Module, manifest: str, root: str, view: Mapping[str, Any], device: torch.device, workers: int
+) -> Callable[[], dict[str, float]]:
+    """What is measured between epochs: retrieval among the test pictures, or of queries in their gallery."""
+    roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
+    pictures = {role: Images(rows.paths, view) for role, rows in roles.items()}
+    labels = [rows.labels for rows in roles.values()]
+
+    def measure() -> dict[str, float]:
+        found = [
+            embed_images(embedder, images, batch_size=256, device=device, workers=workers)
+            for images in pictures.values()
+        ]
+        return retrieval_metrics_from_embeddings(
+            found[0], labels[0], found[-1], labels[-1], ks=(1,), self_match=len(roles) == 1
+        )
+
+    return measure
 
 
 def _named(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
