@@ -1,0 +1,69 @@
+"""Outlines of shapes: arrays ``(n, 2)`` of points, x to the right and y downwards."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Points = NDArray[np.float64]
+
+
+def points(values: ArrayLike) -> Points:
+    """The points as an array ``(n, 2)``."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def ellipse(centre: ArrayLike, radius_x: float, radius_y: float | None = None) -> Points:
+    """Outline of an ellipse; of a circle where ``radius_y`` is left out."""
+    return arc(centre, radius_x, radius_x if radius_y is None else radius_y, 0, 360 - 360 / 32, 32)
+
+
+def arc(centre: ArrayLike, radius_x: float, radius_y: float, start: float, stop: float, steps: int = 12) -> Points:
+    """Points along an ellipse, clockwise from ``start`` to ``stop`` degrees from the right; filled, its segment."""
+    angles = np.deg2rad(np.linspace(start, stop, steps))
+    return points(centre) + np.stack([radius_x * np.cos(angles), radius_y * np.sin(angles)], axis=1)
+
+
+def rectangle(left: float, top: float, right: float, bottom: float) -> Points:
+    """The four corners."""
+    return points([(left, top), (right, top), (right, bottom), (left, bottom)])
+
+
+def rounded(corners: ArrayLike, radius: float = 0.08) -> Points:
+    """The closed outline with its corners cut twice (Chaikin).
+
+    A cut begins at a quarter of a side, but at most ``radius`` away from the corner.
+    """
+    outline = points(corners)
+    for reach in (radius, radius / 3):
+        sides = np.roll(outline, -1, axis=0) - outline
+        lengths = np.maximum(np.hypot(sides[:, 0], sides[:, 1]), 1e-9)[:, None]
+        step = sides * np.minimum(0.25, reach / lengths)
+        outline = np.stack([outline + step, outline + sides - step], axis=1).reshape(-1, 2)
+    return outline
+
+
+def moved(outline: ArrayLike, x: float, y: float) -> Points:
+    """The points, or the point, moved by ``x`` and ``y``."""
+    return points(outline) + points((x, y))
+
+
+def turned(outline: ArrayLike, degrees: float, pivot: ArrayLike = (0.0, 0.0)) -> Points:
+    """The points turned clockwise, as seen, about ``pivot``."""
+    angle, centre = np.deg2rad(degrees), points(pivot)
+    offset = points(outline) - centre
+    x = np.cos(angle) * offset[:, 0] - np.sin(angle) * offset[:, 1]
+    y = np.sin(angle) * offset[:, 0] + np.cos(angle) * offset[:, 1]
+    return points(np.stack([x, y], axis=1) + centre)
+
+
+def band(outline: Points, top: float, bottom: float) -> Points:
+    """The part of a convex outline between the heights ``top`` and ``bottom``; a single point if there is none."""
+    kept: list[tuple[float, float]] = []
+    for (x0, y0), (x1, y1) in zip(outline.tolist(), np.roll(outline, -1, axis=0).tolist(), strict=True):
+        crossings = [(level - y0) / (y1 - y0) for level in (top, bottom) if y1 != y0]
+        for share in sorted([0.0, *crossings]):
+            y = y0 + share * (y1 - y0)
+            if 0 <= share <= 1 and top - 1e-9 <= y <= bottom + 1e-9:
+                kept.append((x0 + share * (x1 - x0), y))
+    return points(kept or outline[:1])

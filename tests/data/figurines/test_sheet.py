@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+from PIL import Image
+
+from lookalike.data.figurines import contact_sheet
+
+
+def test_a_sheet_has_two_rows_for_each_family(tmp_path):
+    path = tmp_path / "sheets" / "birds.png"
+    contact_sheet("birds", path, families=2, columns=3, tile_px=32, gap_px=2)
+    with Image.open(path) as sheet:
+        assert sheet.size == (3 * 34 - 2, 4 * 34 - 2)
+
+
+def test_more_families_than_there_are_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"families=13 is outside \[1, 12\], the families of products"):
+        contact_sheet("products", tmp_path / "sheet.png", families=13)
+
+
+def test_a_sheet_of_an_unknown_preset_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="'trees' is unknown"):
+        contact_sheet("trees", tmp_path / "sheet.png")
