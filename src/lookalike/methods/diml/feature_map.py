@@ -1,0 +1,57 @@
+"""Read a feature map and the linear layer behind it out of any trained embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def find_projection(embedder: nn.Module, feature_layer: str) -> str:
+    """Name of the only linear layer that was registered after ``feature_layer``.
+
+    Raises:
+        ValueError: if there is no such layer, or not exactly one linear one after it.
+    """
+    names: list[str] = [name for name, _ in embedder.named_modules()]
+    if not feature_layer or feature_layer not in names:
+        raise ValueError(f"feature_layer={feature_layer!r} is unknown, known are {names[1:]}")
+    after = [
+        name
+        for name in names[names.index(feature_layer) + 1 :]
+        if isinstance(embedder.get_submodule(name), nn.Linear) and not name.startswith(f"{feature_layer}.")
+    ]
+    if len(after) != 1:
+        raise ValueError(f"linear layers after {feature_layer!r} are {after}, not one: give it as projection")
+    return after[0]
+
+
+def embed_with_map(embedder: nn.Module, feature_layer: str, images: Tensor) -> tuple[Tensor, Tensor]:
+    """What the embedder returns and what the layer gave on the way.
+
+    A layer may return several maps, as a sequence or a mapping; the last counts. So does the last call of a layer that
+    is used more than once.
+
+    Returns:
+        Embeddings ``(N, D)``, not normalised, and feature map ``(N, C, H, W)``.
+
+    Raises:
+        ValueError: if the layer was not called (a traced network may pass over it), or gave no stack of maps.
+    """
+    seen: list[Tensor] = []
+
+    def keep(module: nn.Module, inputs: Any, output: Any) -> None:
+        maps = list(output.values()) if isinstance(output, Mapping) else output
+        seen[:] = [maps if isinstance(maps, Tensor) else maps[-1]]
+
+    handle = embedder.get_submodule(feature_layer).register_forward_hook(keep)
+    try:
+        embeddings: Tensor = embedder(images)
+    finally:
+        handle.remove()
+    if not seen:
+        raise ValueError(f"feature_layer={feature_layer!r} was not called by the embedder, choose one that is")
+    if seen[0].ndim != 4:
+        raise ValueError(f"feature_layer={feature_layer!r} gives shape {tuple(seen[0].shape)}, not maps (N, C, H, W)")
+    return embeddings, seen[0]

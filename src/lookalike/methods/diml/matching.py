@@ -1,0 +1,137 @@
+"""Compare images location by location: correlations, marginals and plan of every pair.
+
+Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from lookalike.methods.diml.exact import exact_plans
+from lookalike.methods.diml.marginals import Marginal, check_images, marginals_of
+from lookalike.methods.diml.released import released_plans
+from lookalike.methods.diml.transport import check_solver, plans
+
+Solver = Literal["sinkhorn", "exact", "released"]
+
+# Values of one (pairs, R, R') block: on a processor what its cache holds, elsewhere what keeps a device busy.
+_BLOCK_VALUES_CPU = 2**17
+_BLOCK_VALUES_DEVICE = 2**24
+
+
+@dataclass(frozen=True)
+class Match:
+    """Pairs of Q query images with G gallery images, or with K candidates each.
+
+    Attributes:
+        correlation: ``(Q, G, R, R')`` cosine of every location of the query with every one of the gallery image.
+        query_marginal: ``(Q, G, R)``.
+        gallery_marginal: ``(Q, G, R')``.
+        plan: ``(Q, G, R, R')``.
+    """
+
+    correlation: Tensor
+    query_marginal: Tensor
+    gallery_marginal: Tensor
+    plan: Tensor
+
+    @property
+    def similarity(self) -> Tensor:
+        """Structural similarity ``(Q, G)``."""
+        return (self.plan * self.correlation).sum(dim=(-2, -1))
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How images are matched.
+
+    Attributes:
+        marginal: as in `marginals`.
+        reg: as in `transport_plan`.
+        tolerance: as in `transport_plan`.
+        solver: ``sinkhorn``; ``exact`` has no entropy and takes no notice of ``reg``; ``released`` stops early, all
+            candidates of a query together (see `released_plans`), and takes no notice of ``tolerance``.
+        plan_gradient: let gradients reach the plan and its marginals too. Differs: the paper calls the iterations fully
+            differentiable; in the released losses the plan is a constant, the default here. Exact and released plans
+            always are.
+
+    Raises:
+        ValueError: if an option is unknown or a number out of range.
+    """
+
+    marginal: Marginal = "cross_correlation"
+    reg: float = 0.05
+    tolerance: float = 1e-6
+    solver: Solver = "sinkhorn"
+    plan_gradient: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("marginal", self.marginal, get_args(Marginal)),
+            ("solver", self.solver, get_args(Solver)),
+        ):
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is unknown, known are {known}")
+        check_solver(self.reg, self.tolerance)
+
+    def __call__(
+        self, query_regions: Tensor, query_global: Tensor, gallery_regions: Tensor, gallery_global: Tensor
+    ) -> Match:
+        """Match pairs, all of them at once.
+
+        Args:
+            query_regions: ``(Q, R, D)`` unit vectors.
+            query_global: ``(Q, D)`` unit vectors.
+            gallery_regions: ``(G, R', D)``, or ``(Q, K, R', D)`` for own candidates of each query.
+            gallery_global: ``(G, D)``, or ``(Q, K, D)``.
+
+        Returns:
+            The pairs, ``(Q, G)`` or ``(Q, K)`` of them; half precision is computed in float32.
+
+        Raises:
+            ValueError: if the shapes do not belong together, or a vector is not finite.
+        """
+        check_images(query_regions, query_global, gallery_regions, gallery_global)
+        precise = torch.promote_types(query_regions.dtype, torch.float32)
+        query, query_vector, gallery, gallery_vector = (
+            part.to(precise) for part in (query_regions, query_global, gallery_regions, gallery_global)
+        )
+        # The query's global vector goes along as one more location: reading the gallery twice would cost more.
+        whole = torch.cat([query, query_vector.unsqueeze(1)], dim=1)
+        each = "qgsd" if gallery.ndim == 4 else "gsd"
+        with torch.autocast(query.device.type, enabled=False):
+            product = torch.einsum(f"qrd,{each}->qgrs", whole, gallery)
+            attention = torch.einsum(f"qrd,{each.replace('s', '')}->qgr", query, gallery_vector)
+            correlation = product[:, :, :-1].contiguous()
+            with torch.set_grad_enabled(torch.is_grad_enabled() and self.plan_gradient):
+                sides = marginals_of(attention, product[:, :, -1], self.marginal)
+                plan = self._plans(1 - correlation, *sides)
+        return Match(correlation, *sides, plan)
+
+    def blocks(self, query_regions: Tensor, gallery_regions: Tensor, width: int) -> Iterator[tuple[slice, slice]]:
+        """Rows and columns of blocks of a ``(Q, width)`` result that are best matched at once.
+
+        All candidates of a query stay together where the solver looks at them together.
+        """
+        values = _BLOCK_VALUES_CPU if query_regions.device.type == "cpu" else _BLOCK_VALUES_DEVICE
+        pairs = max(1, values // (query_regions.shape[1] * gallery_regions.shape[1]))
+        columns = max(1, width if self.solver == "released" else min(width, pairs))
+        rows = max(1, pairs // columns)
+        for top in range(0, len(query_regions) if width else 0, rows):
+            for left in range(0, width, columns):
+                yield slice(top, top + rows), slice(left, left + columns)
+
+    def _plans(self, cost: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        if self.solver == "released":
+            sets = zip(cost.detach().mT, columns.detach(), rows.detach(), strict=True)
+            found = [released_plans(*candidates, self.reg).mT for candidates in sets]
+            return torch.stack(found) if found else torch.zeros_like(cost)
+        flat, rows, columns = cost.flatten(0, 1), rows.flatten(0, 1), columns.flatten(0, 1)
+        exact = self.solver == "exact"
+        plan = exact_plans(flat, rows, columns) if exact else plans(flat, rows, columns, self.reg, self.tolerance)
+        return plan.view(cost.shape)

@@ -1,0 +1,268 @@
+"""DIML around small embedders: representations, rankings and explanations."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from lookalike.methods.diml.matching import Matching
+from lookalike.methods.diml.model import DIML
+from lookalike.methods.diml.representation import Representation
+from lookalike.methods.diml.similarity import grid_pool, structural_similarity, truncated_ranking
+from lookalike.models.embedder import Embedder
+
+
+class Small(nn.Module):
+    """Maps of 7 x 7, mean, linear layer."""
+
+    def __init__(self, heads=1):
+        super().__init__()
+        torch.manual_seed(5)
+        self.before = nn.Linear(3, 3)  # comes before the feature layer and is no candidate
+        self.trunk = nn.Sequential(nn.Conv2d(3, 5, 3, 4, 1), nn.ReLU())
+        self.heads = nn.ModuleList(nn.Linear(5, 6) for _ in range(heads))
+        self.unused = nn.Conv2d(5, 5, 1)
+
+    def forward(self, images):
+        maps = self.trunk(images)
+        return self.heads[0](maps.mean((2, 3)))
+
+
+class Listed(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+        self.layer = nn.Conv2d(3, 5, 3, 4, 1)
+
+    def forward(self, images):
+        maps = [images, self.layer(images)]
+        return maps if self.kind is list else {"early": maps[0], "late": maps[1]}
+
+
+@pytest.fixture
+def images():
+    return torch.randn(9, 3, 28, 28, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture
+def clustered(make_images):
+    """Nine images with one exact duplicate."""
+    regions, vectors = make_images(9, locations=4, seed=3, dtype=torch.float32)
+    regions[7], vectors[7] = regions[2], vectors[2]
+    return Representation(regions, vectors)
+
+
+def make(embedder=None, **options):
+    return DIML(embedder or Small(), "trunk", **{"side": 4, "truncation": 3, **options}).eval()
+
+
+@pytest.mark.parametrize("mode", ["resample", "roi_align"])
+def test_representation_follows_the_notes(images, mode):
+    embedder = Small()
+    with torch.no_grad():
+        found = make(embedder, pooling=mode).represent(images)
+        maps = embedder.trunk(images)
+        z = torch.einsum("dc,nchw->ndhw", embedder.heads[0].weight, maps) + embedder.heads[0].bias[:, None, None]
+        regions = F.normalize(grid_pool(z, 4, mode).flatten(2).transpose(1, 2), dim=2)
+        torch.testing.assert_close(found.regions, regions, atol=1e-5, rtol=0)
+        torch.testing.assert_close(found.global_vector, F.normalize(embedder(images)), atol=1e-6, rtol=0)
+
+
+def test_trained_mode_takes_the_mean_of_the_locations(images):
+    with torch.no_grad():
+        model = make(global_vector="locations")
+        found, regions = model.represent(images), model.locations(images)
+    torch.testing.assert_close(found.global_vector, F.normalize(regions.mean(1)), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.regions, F.normalize(regions, dim=2), atol=1e-6, rtol=0)
+    assert not torch.allclose(found.global_vector, make().represent(images).global_vector, atol=1e-3)
+    assert regions.shape == (9, 16, 6)
+
+
+def test_one_location_is_the_embedding_and_gives_its_order(images):
+    with torch.no_grad():
+        model = make(side=1, truncation=5)
+        found = model(images)
+        torch.testing.assert_close(found.regions[:, 0], found.global_vector, atol=1e-6, rtol=0)
+        baseline = make(side=1, truncation=0)
+        assert torch.equal(model.rank(found, found, self_match=True), baseline.rank(found, found, self_match=True))
+
+
+def test_the_projects_own_embedder_can_be_wrapped():
+    torch.manual_seed(0)
+    embedder = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=8).eval()
+    images = torch.randn(2, 3, 56, 56, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        found = DIML(embedder, "trunk").represent(images)
+        assert found.regions.shape == (2, 16, 8)
+        torch.testing.assert_close(found.global_vector, F.normalize(embedder(images)), atol=1e-6, rtol=0)
+        mean = DIML(embedder, "trunk", side=7, global_vector="locations").represent(images).global_vector
+        torch.testing.assert_close(mean, found.global_vector, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_a_layer_may_return_several_maps(images, kind):
+    class Embedding(Small):
+        def __init__(self):
+            super().__init__()
+            self.trunk = Listed(kind)
+
+        def forward(self, pictures):
+            maps = self.trunk(pictures)
+            return self.heads[0]((maps[-1] if kind is list else maps["late"]).mean((2, 3)))
+
+    embedder = Embedding()
+    torch.testing.assert_close(
+        DIML(embedder, "trunk").locations(images), DIML(embedder, "trunk.layer").locations(images), atol=0, rtol=0
+    )
+
+
+def test_weights_are_saved_once_and_no_hook_stays(images):
+    embedder = Small()
+    model = make(embedder)
+    model.represent(images)
+    assert not embedder.trunk._forward_hooks
+    assert set(model.state_dict()) == {f"embedder.{name}" for name in embedder.state_dict()}
+    other = nn.Linear(5, 6)
+    given = make(Small(heads=2), projection=other)
+    assert given.projection is other
+    assert "own_projection.weight" in given.state_dict()
+    inside = Small(heads=2)
+    named = DIML(inside, "trunk", projection=inside.heads[1])
+    assert named.projection is inside.heads[1]
+    assert set(named.state_dict()) == {f"embedder.{name}" for name in inside.state_dict()}
+
+
+def test_gradients_reach_trunk_and_projection(images):
+    model = make()
+    model.locations(images).square().sum().backward()
+    reached = {name for name, p in model.named_parameters() if p.grad is not None}
+    assert reached == {
+        f"embedder.{name}" for name in ("trunk.0.weight", "trunk.0.bias", "heads.0.weight", "heads.0.bias")
+    }
+
+
+@pytest.mark.parametrize("score", ["sum", "structural"])
+@pytest.mark.parametrize("marginal", ["uniform", "cross_correlation"])
+def test_similarity_is_global_plus_structural_or_structural_alone(clustered, score, marginal):
+    model = make(score=score, marginal=marginal, reg=0.1)
+    parts = clustered.regions, clustered.global_vector
+    expected = structural_similarity(*parts, *parts, marginal=marginal, reg=0.1)
+    if score == "sum":
+        expected = expected + clustered.global_vector @ clustered.global_vector.T
+    torch.testing.assert_close(model.similarity(clustered, clustered), expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("self_match", [False, True])
+@pytest.mark.parametrize("truncation", [0, 1, 3, 8, 50, None])
+@pytest.mark.parametrize("score", ["sum", "structural"])
+def test_ranking_agrees_with_the_function(clustered, truncation, self_match, score):
+    model = make(truncation=truncation, score=score)
+    query = clustered if self_match else clustered[[0, 4, 5]]
+    found = model.rank(query, clustered, self_match=self_match)
+    sides = [part.to(torch.float64) for part in (query, clustered)]
+    structural = structural_similarity(*(part for side in sides for part in (side.regions, side.global_vector)))
+    similarity = sides[0].global_vector @ sides[1].global_vector.T
+    k = 9 if truncation is None else truncation
+    expected = truncated_ranking(similarity, structural, k, self_match=self_match, score=score)
+    # Item 7 is a copy of item 2; a matrix product may round their scores apart, exact cosines may not.
+    assert torch.equal(found.where(found != 7, 2), expected.where(expected != 7, 2))
+    assert torch.equal(found.sort(1).values, torch.arange(9).expand(len(query), 9))
+    if self_match:
+        assert torch.equal(found[:, -1], torch.arange(9))
+
+
+def test_duplicates_keep_the_order_of_the_gallery(clustered):
+    for truncation in (0, 9):
+        ranking = make(truncation=truncation).rank(clustered[[0, 1, 3]], clustered).tolist()
+        assert all(row.index(2) < row.index(7) for row in ranking)
+
+
+def test_several_truncations_equal_one_at_a_time(clustered):
+    truncations = [0, 5, 1, 30, 3]
+    found = make().rankings(clustered, clustered, truncations, self_match=True)
+    for ranking, truncation in zip(found, truncations, strict=True):
+        assert torch.equal(ranking, make(truncation=truncation).rank(clustered, clustered, self_match=True))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5, 8])
+def test_depth_cuts_the_ranking(clustered, depth):
+    model = make(truncation=4)
+    whole = model.rank(clustered, clustered, self_match=True)
+    assert torch.equal(model.rank(clustered, clustered, self_match=True, depth=depth), whole[:, :depth])
+
+
+def test_blocks_do_not_change_the_ranking(clustered, monkeypatch):
+    model = make(truncation=6)
+    whole = model.rank(clustered, clustered)
+    monkeypatch.setattr("lookalike.methods.diml.matching._BLOCK_VALUES_CPU", 1)
+    assert torch.equal(model.rank(clustered, clustered), whole)
+
+
+def test_explanation_adds_up(clustered):
+    model = make()
+    query = clustered[:2]
+    found = model.explain(query, clustered)
+    assert found.contributions.shape == (2, 9, 4, 4)
+    torch.testing.assert_close(found.contributions.sum((2, 3)), found.structural_similarity, atol=1e-6, rtol=0)
+    total = found.structural_similarity + found.global_similarity
+    torch.testing.assert_close(total, model.similarity(query, clustered), atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.match.plan.sum(3), found.match.query_marginal, atol=2e-6, rtol=0)
+    torch.testing.assert_close(found.match.plan.sum(2), found.match.gallery_marginal, atol=2e-6, rtol=0)
+    torch.testing.assert_close(found.relative_plan.mean((2, 3)), torch.ones(2, 9), atol=1e-4, rtol=0)
+    for maps in found.attention((8, 8)):
+        assert maps.shape == (2, 9, 8, 8)
+        torch.testing.assert_close(maps.sum((2, 3)), torch.ones(2, 9), atol=1e-5, rtol=0)
+
+
+def test_uniform_plan_is_one_everywhere():
+    regions = F.normalize(torch.ones(2, 4, 6), dim=2)
+    found = make(marginal="uniform").explain(*[Representation(regions, regions[:, 0])] * 2)
+    torch.testing.assert_close(found.relative_plan, torch.ones(2, 2, 4, 4), atol=1e-5, rtol=0)
+
+
+def test_matching_is_configured_once():
+    model = make(marginal="uniform", reg=0.1, tolerance=1e-4, solver="exact")
+    assert model.matching == Matching("uniform", 0.1, 1e-4, "exact")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"side": 0}, "side=0"),
+        ({"truncation": -1}, "truncation=-1"),
+        ({"global_vector": "mean"}, "global_vector='mean'.*locations"),
+        ({"pooling": "max"}, "pooling='max'"),
+        ({"score": "product"}, "score='product'"),
+        ({"marginal": "none"}, "marginal='none'"),
+        ({"solver": "none"}, "solver='none'"),
+        ({"reg": 0.0}, "reg=0.0"),
+        ({"embedder": Small(heads=2)}, "not one: give it as projection"),
+        ({"embedder": Small(heads=0)}, r"are \[\], not one"),
+        ({"feature_layer": "layer9"}, "feature_layer='layer9'.*trunk"),
+        ({"feature_layer": ""}, "feature_layer=''"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    arguments = {"embedder": Small(), "feature_layer": "trunk", **options}
+    with pytest.raises(ValueError, match=message):
+        DIML(**arguments)
+
+
+def test_wrong_layers_and_images_are_refused(images, clustered):
+    with pytest.raises(ValueError, match="was not called"):
+        DIML(Small(), "unused", projection=nn.Linear(5, 6)).represent(images)
+    with pytest.raises(ValueError, match="not maps"):
+        DIML(Small(), "heads.0", projection=nn.Linear(5, 6)).represent(images)
+    with pytest.raises(ValueError, match="weight"):
+        make(projection=nn.Linear(4, 6)).represent(images)
+    with pytest.raises(ValueError, match="global_vector"):
+        make(projection=nn.Linear(5, 7)).represent(images)
+    with pytest.raises(ValueError, match="Q = G"):
+        make().rank(clustered[:3], clustered, self_match=True)
+    with pytest.raises(ValueError, match="truncation=-2"):
+        make().rankings(clustered, clustered, [1, -2])
+    for depth in (0, 10):
+        with pytest.raises(ValueError, match=f"depth={depth} is outside"):
+            make().rank(clustered, clustered, depth=depth)
