@@ -191,8 +191,9 @@ class Plan:
 
 def _typed(config: Mapping[str, Any]) -> Settings:
     """Values as ``--config`` gives them: Snakemake reads lists and ``false`` there as text."""
-    words = {"true": True, "false": False}
-    typed = {key: words.get(value, value) if isinstance(value, str) else value for key, value in config.items()}
+    typed = dict(config)
+    if str(typed.get("tracking")).lower() in ("true", "false"):
+        typed["tracking"] = str(typed["tracking"]).lower() == "true"
     if isinstance(typed.get("seeds"), list):
         typed["seeds"] = [int(seed) if str(seed).isdigit() else seed for seed in typed["seeds"]]
     return typed
