@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -70,25 +71,21 @@ def test_the_parent_ends_with_the_call_that_started_it(monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
-    import threading
-
     address = Path(os.environ[jobs.ADDRESS])
     while not address.exists():
         time.sleep(0.05)
+    waits_for_ever = tmp_path / "embeddings.safetensors"
+    os.mkfifo(waits_for_ever)
+    arguments = {**EVALUATE, "embeddings": str(waits_for_ever)}
+    request = {"stage": "evaluate", "log": str(tmp_path / "log"), "threads": 1, "gpu": 0, "arguments": arguments}
     failures = []
-
-    def ask():
-        fifo = tmp_path / "embeddings.safetensors"
-        os.mkfifo(fifo)  # the stage waits for ever to read it
-        arguments = {**EVALUATE, "embeddings": str(fifo)}
-        request = {"stage": "evaluate", "log": str(tmp_path / "log"), "threads": 1, "gpu": 0, "arguments": arguments}
-        failures.append(jobs._ask_parent(str(address), request))
-
-    waiting = threading.Thread(target=ask)
+    waiting = threading.Thread(target=lambda: failures.append(jobs._ask_parent(str(address), request)))
     waiting.start()
-    while not children(parent.pid):
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "log").exists():  # the child has begun
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(0.5)
-    os.kill(children(parent.pid)[0], signal.SIGKILL)
+    (child,) = children(parent.pid)
+    os.kill(child, signal.SIGKILL)
     waiting.join(timeout=60)
     assert failures == ["the process running it was killed (out of memory?)"]

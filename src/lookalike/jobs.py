@@ -62,7 +62,8 @@ def start_parent() -> subprocess.Popen[bytes]:
 
 
 def _ask_parent(address: str, request: dict[str, Any]) -> str:
-    with socket.socket(socket.AF_UNIX) as connection:
+    reply = ""
+    with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(ConnectionError):
         connection.connect(address)
         with connection.makefile("rw") as stream:
             stream.write(json.dumps(request) + "\n")

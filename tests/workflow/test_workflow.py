@@ -130,7 +130,7 @@ def test_a_misspelt_key_is_refused_before_any_job(copy):
     copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margn: 0.3}}")
     done = copy.run(f"-n {LINE}")
     assert done.returncode != 0
-    message = r"recipe margin on pictures, train\.loss: unknown 'margn', did you mean 'margin'"
+    message = r"recipe compared_margin on pictures, train\.loss: unknown 'margn', did you mean 'margin'"
     assert re.search(message, done.stdout + done.stderr)
 
 
