@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.files import read_tensors, write_json
+from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
 from lookalike.tracking import Tracked
 
@@ -19,7 +20,7 @@ def evaluate(
         settings: the recipe's ``evaluate`` section.
         recall_at: cut-offs of the data set; those beyond the gallery are left out.
         embeddings: safetensors of the ``embed`` stage.
-        metrics: JSON to write: per checkpoint the metrics as fractions, and from which epoch they are.
+        metrics: JSON to write: per checkpoint the metrics as fractions; from which epoch they are, and how was searched.
         tags: by which MLflow finds the run.
     """
     tensors, about = read_tensors(embeddings)
@@ -37,8 +38,8 @@ def evaluate(
         )
         for checkpoint in ("best", "last")
     }
-    queries = {"queries": len(tensors[f"labels/{query}"]), "gallery": width}
-    write_json(metrics, {**scores, **about, **queries})
+    counts = {"queries": len(tensors[f"labels/{query}"]), "gallery": width}
+    write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
     with Tracked(tags, {}, existing=True) as tracked:
         for checkpoint, values in scores.items():
             tracked.metrics({f"{checkpoint}/{name}": value for name, value in values.items()})
