@@ -20,7 +20,7 @@ def evaluate(
         settings: the recipe's ``evaluate`` section.
         recall_at: cut-offs of the data set; those beyond the gallery are left out.
         embeddings: safetensors of the ``embed`` stage.
-        metrics: JSON to write: per checkpoint the metrics as fractions; from which epoch they are, and how was searched.
+        metrics: JSON to write: per checkpoint the metrics as fractions; their epochs, and how was searched.
         tags: by which MLflow finds the run.
     """
     tensors, about = read_tensors(embeddings)
