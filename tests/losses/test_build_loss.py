@@ -13,7 +13,8 @@ NAMES = {
     *("contrastive", "contrastive_cosine", "triplet", "triplet_random", "triplet_semihard", "triplet_softhard"),
     *("triplet_distance", "npair", "angular", "gen_lifted", "proxy_nca", "proxy_nca_softmax", "histogram"),
     *("quadruplet", "snr", "softmax", "margin", "arcface", "multi_similarity", "proxy_anchor", "ntxent", "fast_ap"),
-    *("smooth_ap", "roadmap", "softbin_ap", "blackbox_ap"),
+    *("smooth_ap", "roadmap", "softbin_ap", "blackbox_ap", "contextual", "contrastive_squared"),
+    "quadruplet_two_hinges",
 }
 
 
@@ -25,6 +26,12 @@ def test_every_baseline_has_its_name():
 def test_every_loss_is_found_in_the_syntax_tree_with_all_its_arguments(name):
     definition = source.lookup("lookalike.losses", "LOSSES")[name]
     assert source.constructor_arguments(definition) == set(inspect.signature(LOSSES[name]).parameters)
+
+
+def test_a_parameter_that_a_loss_needs_is_asked_for():
+    given = {"eps": 0.05, "lam": 0.4, "gamma": 0.1, "target_similarity": 0.3, "negative_margin": 0.6}
+    with pytest.raises(ValueError, match=r"loss 'contextual' needs k, positive_margin$"):
+        build_loss("contextual", given, classes=2, embedding_dim=2)
 
 
 def test_parameters_reach_the_loss():

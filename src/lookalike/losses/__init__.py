@@ -14,21 +14,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss
+from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss, SquaredContrastiveLoss
 from lookalike.losses.margin import MarginLoss
 from lookalike.losses.pairwise import HistogramLoss, MultiSimilarityLoss, NTXentLoss
 from lookalike.losses.proxy import ArcFaceLoss, ProxyAnchorLoss, ProxyNCALoss, ProxyNCASoftmaxLoss, SoftmaxLoss
+from lookalike.losses.quadruplet import QuadrupletLoss, TwoHingeQuadrupletLoss
 from lookalike.losses.ranking import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss
 from lookalike.losses.raw import AngularLoss, GeneralisedLiftedLoss, NPairLoss
 from lookalike.losses.triplet import (
     DistanceWeightedTripletLoss,
-    QuadrupletLoss,
     RandomTripletLoss,
     SemihardTripletLoss,
     SNRLoss,
     SofthardTripletLoss,
     TripletLoss,
 )
+from lookalike.methods.contextual.loss import ContextualLoss
 
 __all__ = ["LOSSES", "build_loss"]
 
@@ -36,8 +37,10 @@ LOSSES: dict[str, type[nn.Module]] = {
     "angular": AngularLoss,
     "arcface": ArcFaceLoss,
     "blackbox_ap": BlackboxAPLoss,
+    "contextual": ContextualLoss,
     "contrastive": ContrastiveLoss,
     "contrastive_cosine": CosineContrastiveLoss,
+    "contrastive_squared": SquaredContrastiveLoss,
     "fast_ap": FastAPLoss,
     "gen_lifted": GeneralisedLiftedLoss,
     "histogram": HistogramLoss,
@@ -49,6 +52,7 @@ LOSSES: dict[str, type[nn.Module]] = {
     "proxy_nca": ProxyNCALoss,
     "proxy_nca_softmax": ProxyNCASoftmaxLoss,
     "quadruplet": QuadrupletLoss,
+    "quadruplet_two_hinges": TwoHingeQuadrupletLoss,
     "roadmap": RoadmapLoss,
     "smooth_ap": SmoothAPLoss,
     "snr": SNRLoss,
@@ -80,15 +84,19 @@ def build_loss(
         generator: what parameters start from and miners draw from; ``None`` is the global one.
 
     Raises:
-        ValueError: for an unknown name, listing the nearest ones, or a parameter that the loss does not have, listing
-            those it has.
+        ValueError: for an unknown name, listing the nearest ones, a parameter that the loss does not have, listing
+            those it has, or one that it needs and does not get.
     """
     if name not in LOSSES:
         near = difflib.get_close_matches(name, LOSSES, n=3, cutoff=0.4) or sorted(LOSSES)
         raise ValueError(f"unknown loss {name!r}; nearest: {', '.join(near)}")
-    taken = inspect.signature(LOSSES[name]).parameters.keys()
+    arguments = inspect.signature(LOSSES[name]).parameters
     offered = {"classes": classes, "embedding_dim": embedding_dim, "generator": generator}
-    known = taken - offered.keys()
+    known = arguments.keys() - offered.keys()
     if unknown := sorted(parameters.keys() - known):
         raise ValueError(f"loss {name!r} has no parameter {unknown[0]!r}; known: {', '.join(sorted(known)) or 'none'}")
-    return LOSSES[name](**parameters, **{key: value for key, value in offered.items() if key in taken})
+    given = {**parameters, **{key: value for key, value in offered.items() if key in arguments}}
+    missing = [key for key, argument in arguments.items() if argument.default is argument.empty and key not in given]
+    if missing:
+        raise ValueError(f"loss {name!r} needs {', '.join(missing)}")
+    return LOSSES[name](**given)

@@ -8,15 +8,18 @@ one minus the mean over queries of
 with ``t = s_ip - s_ij`` and its own replacements ``h+`` (positives) and ``h-`` (negatives) for the step function.
 
 Source: Contextual, baselines. Smooth-AP is by Brown et al. 2020, SupAP (ROADMAP) by Ramzi et al. 2021, SoftBin-AP by
-Revaud et al. 2019, Blackbox-AP by Rolinek et al. 2020.
+Revaud et al. 2019. Blackbox-AP, which needs no stand-in, is re-exported.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
+
+from lookalike.losses.batch import require_positive, same_class
+from lookalike.losses.blackbox_ap import blackbox_ap_loss
+
+__all__ = ["blackbox_ap_loss", "smooth_ap_loss", "softbin_ap_loss", "sup_ap_loss"]
 
 
 def smooth_ap_loss(similarity: Tensor, labels: Tensor, temperature: float = 0.01) -> Tensor:
@@ -36,7 +39,7 @@ def smooth_ap_loss(similarity: Tensor, labels: Tensor, temperature: float = 0.01
     Raises:
         ValueError: for shapes that do not belong together or ``temperature <= 0``.
     """
-    _check_positive("temperature", temperature)
+    require_positive("temperature", temperature)
     difference, same, others = _differences(similarity, labels)
     steps = torch.sigmoid(difference / temperature)
     return _one_minus_ap(steps * others, steps * ~same, labels)
@@ -70,7 +73,7 @@ def sup_ap_loss(
     Raises:
         ValueError: for shapes that do not belong together, ``temperature <= 0`` or ``delta < 0``.
     """
-    _check_positive("temperature", temperature)
+    require_positive("temperature", temperature)
     if delta < 0:
         raise ValueError(f"delta={delta} must be at least 0")
     difference, same, others = _differences(similarity, labels)
@@ -96,7 +99,7 @@ def softbin_ap_loss(similarity: Tensor, labels: Tensor, bins: int = 20) -> Tenso
     """
     if bins < 2:
         raise ValueError(f"bins={bins} must be at least 2")
-    same = _same_class(similarity, labels)
+    same = same_class(similarity, labels)
     centres = torch.linspace(1, -1, bins, dtype=similarity.dtype, device=similarity.device)
     width = 2 / (bins - 1)
     counts = (1 - (similarity.clamp(-1, 1)[:, :, None] - centres).abs() / width).clamp_min(0)  # (n, n, M)
@@ -106,85 +109,12 @@ def softbin_ap_loss(similarity: Tensor, labels: Tensor, bins: int = 20) -> Tenso
     return 1 - (precision * positives / positives.sum(dim=1, keepdim=True)).sum(dim=1).mean()
 
 
-def blackbox_ap_loss(
-    similarity: Tensor,
-    labels: Tensor,
-    lam: float = 4.0,
-    margin: float = 0.02,
-    noise: Tensor | None = None,
-    generator: torch.Generator | None = None,
-) -> Tensor:
-    """Blackbox-AP: average precision on true ranks, whose gradient is a difference of two rankings.
-
-    Ranks are divided by n. Those among the positives are constants.
-
-    Args:
-        similarity: ``(n, n)`` float, row i for query i.
-        labels: ``(n,)`` int64.
-        lam: step of the difference, above 0.
-        margin: positives lose and negatives gain ``margin / 2`` times the size of the noise before they are ranked;
-            0 ranks the similarities as they are.
-        noise: ``(n, n)`` standard normal; drawn if ``None``.
-        generator: what it is drawn from; ``None`` is the global one.
-
-    Returns:
-        Scalar in (0, 1).
-
-    Raises:
-        ValueError: for shapes that do not belong together, ``lam <= 0`` or ``margin < 0``.
-    """
-    _check_positive("lam", lam)
-    if margin < 0:
-        raise ValueError(f"margin={margin} must be at least 0")
-    same = _same_class(similarity, labels).to(similarity.dtype)
-    if margin > 0:
-        if noise is None:
-            device = similarity.device if generator is None else generator.device
-            noise = torch.randn(similarity.shape, generator=generator, dtype=similarity.dtype, device=device)
-        elif noise.shape != similarity.shape:
-            raise ValueError(f"noise {tuple(noise.shape)} must have the shape {tuple(similarity.shape)}")
-        similarity = similarity - margin * noise.to(similarity).abs() * (same - 0.5)
-    ranks: Tensor = _BlackboxRank.apply(similarity, lam)
-    among_positives = (same * _rank_among(ranks.detach(), same)).detach() / len(labels)
-    precision = (among_positives / ranks).sum(dim=1) / (same.sum(dim=1) + 1e-5)
-    return 1 - precision.mean()
-
-
-class _BlackboxRank(torch.autograd.Function):
-    """Descending rank within each row over the row length; its gradient compares the ranking with a shifted one."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, lam: float) -> Tensor:
-        ranks = _rank(scores)
-        ctx.save_for_backward(scores, ranks)
-        ctx.lam = lam
-        return ranks
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        scores, ranks = ctx.saved_tensors
-        return -(ranks - _rank(scores + ctx.lam * gradients[0])) / ctx.lam, None
-
-
-def _rank(scores: Tensor) -> Tensor:
-    """Rank of each entry in its row over the row length: ``1 / n`` for the largest; ties by index."""
-    order = scores.argsort(dim=1, descending=True, stable=True)
-    places = torch.arange(1, scores.shape[1] + 1, device=scores.device).expand_as(order)
-    return torch.empty_like(order).scatter_(1, order, places).to(scores.dtype) / scores.shape[1]
-
-
-def _rank_among(ranks: Tensor, same: Tensor) -> Tensor:
-    """For each entry the number of positives of its row that are ranked no lower, from 1 for the first positive."""
-    order = ranks.argsort(dim=1)
-    return torch.empty_like(same).scatter_(1, order, same.gather(1, order).cumsum(dim=1))
-
-
 def _differences(similarity: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """For each query i and positive j, one row: ``s_ip - s_ij`` for all p, and which p are positives, and not j itself.
 
     Rows are the T pairs of one class, self pairs included; the full table would have n^3 entries.
     """
-    same = _same_class(similarity, labels)
+    same = same_class(similarity, labels)
     query, item = same.nonzero(as_tuple=True)
     difference = similarity[query] - similarity[query, item][:, None]  # (T, n)
     itself = torch.zeros_like(difference, dtype=torch.bool).scatter_(1, item[:, None], True)
@@ -197,16 +127,3 @@ def _one_minus_ap(positive_steps: Tensor, negative_steps: Tensor, labels: Tensor
     precision = rank_among_positives / (rank_among_positives + negative_steps.sum(dim=1))  # (T,)
     class_size = (labels[:, None] == labels).sum(dim=1)
     return 1 - (precision / class_size.repeat_interleave(class_size)).sum() / len(labels)
-
-
-def _same_class(similarity: Tensor, labels: Tensor) -> Tensor:
-    if similarity.dim() != 2 or labels.shape != similarity.shape[:1] or similarity.shape[0] != similarity.shape[1]:
-        raise ValueError(
-            f"similarity {tuple(similarity.shape)} and labels {tuple(labels.shape)} must be (n, n) and (n,)"
-        )
-    return labels[:, None] == labels[None, :]
-
-
-def _check_positive(name: str, value: float) -> None:
-    if value <= 0:
-        raise ValueError(f"{name}={value} must be above 0")

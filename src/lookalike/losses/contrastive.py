@@ -1,4 +1,4 @@
-"""Contrastive losses: one on Euclidean distances with mined pairs, one on cosine similarities with all pairs."""
+"""Contrastive losses, on Euclidean distances, their squares, and cosine similarities."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
 from pytorch_metric_learning.losses import ContrastiveLoss as LibraryContrastiveLoss
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
+from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
+from torch import Tensor
 
-from lookalike.losses.batch import LibraryLoss
+from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero, unit
+from lookalike.miners import Tuples
 
 
 class ContrastiveLoss(LibraryLoss):
@@ -53,3 +57,31 @@ class CosineContrastiveLoss(LibraryLoss):
             positive_margin, negative_margin, distance=CosineSimilarity(), reducer=AvgNonZeroReducer()
         )
         super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+
+
+class SquaredContrastiveLoss(BatchLoss):
+    """Mean of ``d_ap^2`` over positive pairs, plus mean of ``((margin - d_an)+)^2`` over negatives within ``margin``.
+
+    Source: SAM Table 1, Siamese, which names no formula; Hadsell et al. 2006, Eq. 4, on unit vectors.
+    Differs: Hadsell et al. halve each term. The means, over all pairs of the batch unless a miner is named, are ours;
+    one over all negatives would fade while most of them lie beyond the margin.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.5,
+        miner: str | None = None,
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        self.margin = margin
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen pairs."""
+        anchor, positive, other_anchor, negative = convert_to_pairs(tuples, labels)
+        vectors = unit(embeddings)
+        distance = torch.cdist(vectors, vectors)
+        too_near = F.relu(self.margin - distance[other_anchor, negative])
+        return mean_or_zero(distance[anchor, positive].square()) + mean_or_zero(too_near[too_near > 0].square())

@@ -1,6 +1,6 @@
 """Losses that compare embeddings with one learned vector per class: ProxyNCA, Proxy Anchor, Softmax, ArcFace.
 
-The vectors are a parameter of the loss. The library's losses weigh items by how often ``indices_tuple`` names them.
+The vectors are a parameter of the loss. All weigh items by how often ``indices_tuple`` names them, as the library does.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ class ArcFaceLoss(LibraryLoss):
         if self.margin_on == "own_class":
             return super().batch_loss(embeddings, labels, tuples)
         cosine = unit(embeddings) @ F.normalize(self.criterion.get_parameter("W").to(embeddings.dtype), dim=0)
-        return F.cross_entropy(self.scale * cosine.clamp_min(1e-10), labels)
+        losses = F.cross_entropy(self.scale * cosine.clamp_min(1e-10), labels, reduction="none")
+        weights: Tensor = convert_to_weights(tuples, labels, dtype=losses.dtype)
+        return (losses * weights).mean()
 
 
 def _uniform(embedding_dim: int, generator: torch.Generator | None) -> partial[Tensor]:

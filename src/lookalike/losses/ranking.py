@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from pytorch_metric_learning.losses import FastAPLoss as LibraryFastAPLoss
@@ -27,14 +28,27 @@ class FastAPLoss(LibraryLoss):
 class _RankingLoss(BatchLoss):
     """``(1 - contrastive_weight)`` of a loss on the similarity matrix, and that weight of a contrastive loss.
 
+    Args:
+        ranking_loss: of cosine similarities ``(B, B)`` and labels ``(B,)``.
+        contrastive_weight: in [0, 1].
+        positive_margin: of the contrastive loss.
+        negative_margin: of the contrastive loss.
+
     Raises:
         ValueError: for a weight outside [0, 1], or when called with tuples: a ranking has none.
     """
 
-    def __init__(self, contrastive_weight: float, positive_margin: float, negative_margin: float) -> None:
+    def __init__(
+        self,
+        ranking_loss: Callable[[Tensor, Tensor], Tensor],
+        contrastive_weight: float,
+        positive_margin: float,
+        negative_margin: float,
+    ) -> None:
         if not 0 <= contrastive_weight <= 1:
             raise ValueError(f"contrastive_weight={contrastive_weight} is outside [0, 1]")
         super().__init__()
+        self.ranking_loss = ranking_loss
         self.contrastive_weight = contrastive_weight
         self.contrastive = CosineContrastiveLoss(positive_margin=positive_margin, negative_margin=negative_margin)
 
@@ -48,10 +62,6 @@ class _RankingLoss(BatchLoss):
             loss = loss + self.contrastive_weight * self.contrastive(embeddings, labels)
         return loss
 
-    @abstractmethod
-    def ranking_loss(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """The loss on cosine similarities ``(B, B)``."""
-
 
 class SmoothAPLoss(_RankingLoss):
     """Smooth-AP, alone as in Contextual's 256 px code; its 224 px code has ``contrastive_weight=0.5``."""
@@ -64,12 +74,8 @@ class SmoothAPLoss(_RankingLoss):
         positive_margin: float = 0.9,
         negative_margin: float = 0.6,
     ) -> None:
-        super().__init__(contrastive_weight, positive_margin, negative_margin)
-        self.temperature = temperature
-
-    def ranking_loss(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """Smooth-AP."""
-        return smooth_ap_loss(similarity, labels, temperature=self.temperature)
+        ranking_loss = partial(smooth_ap_loss, temperature=temperature)
+        super().__init__(ranking_loss, contrastive_weight, positive_margin, negative_margin)
 
 
 class RoadmapLoss(_RankingLoss):
@@ -89,14 +95,8 @@ class RoadmapLoss(_RankingLoss):
         positive_margin: float = 0.9,
         negative_margin: float = 0.6,
     ) -> None:
-        super().__init__(contrastive_weight, positive_margin, negative_margin)
-        self.temperature, self.rho, self.delta, self.offset = temperature, rho, delta, offset
-
-    def ranking_loss(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """SupAP."""
-        return sup_ap_loss(
-            similarity, labels, temperature=self.temperature, rho=self.rho, delta=self.delta, offset=self.offset
-        )
+        ranking_loss = partial(sup_ap_loss, temperature=temperature, rho=rho, delta=delta, offset=offset)
+        super().__init__(ranking_loss, contrastive_weight, positive_margin, negative_margin)
 
 
 class SoftbinAPLoss(_RankingLoss):
@@ -110,16 +110,12 @@ class SoftbinAPLoss(_RankingLoss):
         positive_margin: float = 0.9,
         negative_margin: float = 0.6,
     ) -> None:
-        super().__init__(contrastive_weight, positive_margin, negative_margin)
-        self.bins = bins
-
-    def ranking_loss(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """SoftBin-AP."""
-        return softbin_ap_loss(similarity, labels, bins=self.bins)
+        ranking_loss = partial(softbin_ap_loss, bins=bins)
+        super().__init__(ranking_loss, contrastive_weight, positive_margin, negative_margin)
 
 
 class BlackboxAPLoss(_RankingLoss):
-    """Blackbox-AP. Source: Contextual, Section 5 baselines."""
+    """Blackbox-AP with fresh noise. Source: Contextual, Section 5 baselines."""
 
     def __init__(
         self,
@@ -131,9 +127,5 @@ class BlackboxAPLoss(_RankingLoss):
         negative_margin: float = 0.6,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(contrastive_weight, positive_margin, negative_margin)
-        self.lam, self.margin, self.generator = lam, margin, generator
-
-    def ranking_loss(self, similarity: Tensor, labels: Tensor) -> Tensor:
-        """Blackbox-AP with fresh noise."""
-        return blackbox_ap_loss(similarity, labels, lam=self.lam, margin=self.margin, generator=self.generator)
+        ranking_loss = partial(blackbox_ap_loss, lam=lam, margin=margin, generator=generator)
+        super().__init__(ranking_loss, contrastive_weight, positive_margin, negative_margin)

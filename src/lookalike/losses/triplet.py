@@ -1,4 +1,4 @@
-"""Triplet losses, and the two that add to the triplet: Quadruplet and signal-to-noise ratio (SNR)."""
+"""Triplet losses, on distances and on ratios of signal and noise (SNR)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero, pair_distance, unit
-from lookalike.miners import Tuples, draw_columns, evenly
+from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero, unit
+from lookalike.miners import Tuples
 
 LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anchor": 4})
 
@@ -114,44 +114,6 @@ class DistanceWeightedTripletLoss(SquaredTripletLoss):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
-
-
-class QuadrupletLoss(BatchLoss):
-    """Mean of ``(d_ap - d_an + margin)+`` plus mean of ``(d_ap - d_nf + fourth_margin)+`` with a fourth item f.
-
-    Source: DIML Table 1, row Quadruplet; Chen et al. 2017, Eq. 8. The library has none.
-    Differs: the released code takes an almost arbitrary batch index as fourth item and averages over the full B x B
-    table. Here the fourth is drawn from the classes other than the anchor's and the negative's; triplets for which the
-    batch has no third class contribute the first term only.
-    """
-
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        fourth_margin: float = 0.2,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
-        self.margin, self.fourth_margin = margin, fourth_margin
-        self.generator = generator
-
-    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
-        """The loss for chosen triplets."""
-        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
-        others = (labels[anchor, None] != labels[None]) & (labels[negative, None] != labels[None])  # (T, B)
-        has_fourth = others.any(dim=1)
-        chances = evenly(others[has_fourth], others[has_fourth].to(embeddings.dtype))
-        fourth = draw_columns(chances, self.generator)
-        vectors = unit(embeddings)
-        near = pair_distance(vectors, anchor, positive)
-        far = pair_distance(vectors, anchor, negative)
-        apart = pair_distance(vectors, negative[has_fourth], fourth)
-        first = F.relu(near - far + self.margin)
-        second = F.relu(near[has_fourth] - apart + self.fourth_margin)
-        return mean_or_zero(first) + mean_or_zero(second)
 
 
 class SNRLoss(BatchLoss):

@@ -37,3 +37,12 @@ def test_settings_outside_their_range_are_rejected(gamma, combine):
 def test_a_sum_takes_a_weight_above_one():
     embeddings, labels = batch()
     assert Regularised(ContrastiveLoss(), 2.0, 0.3, "add")(embeddings, labels).isfinite()
+
+
+def test_tuples_are_those_of_the_loss():
+    embeddings, labels = batch()
+    pairs = torch.tensor([0]), torch.tensor([4]), torch.tensor([0]), torch.tensor([1])
+    mean = (F.normalize(embeddings, dim=1) @ F.normalize(embeddings, dim=1).T).mean()
+    expected = 0.9 * ContrastiveLoss()(embeddings, labels, pairs) + 0.1 * (0.3 - mean) ** 2
+    actual = Regularised(ContrastiveLoss(), 0.1, 0.3)(embeddings, labels, pairs)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-12)

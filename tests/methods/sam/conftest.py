@@ -28,6 +28,11 @@ def make_network(seed: int = 0, *, bias: bool = True, batch_norm: bool = False) 
     return trunk, head
 
 
+def gradients_of(value: Tensor, *modules: nn.Module) -> Tensor:
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    return torch.cat([g.flatten() for g in torch.autograd.grad(value, parameters)])
+
+
 @pytest.fixture
 def draw() -> Callable[..., Tensor]:
     """Normal numbers of a shape and a seed."""
@@ -38,3 +43,9 @@ def draw() -> Callable[..., Tensor]:
 def network() -> Callable[..., Network]:
     """Trunk ``(N, 3, H, W)`` to ``(N, 6, H/2, W/2)`` and head to 5 features, in float64."""
     return make_network
+
+
+@pytest.fixture
+def gradients() -> Callable[..., Tensor]:
+    """Derivative of a value by all parameters of some modules, in one row."""
+    return gradients_of

@@ -11,17 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lookalike.losses.batch import require_range
+
 Average = Literal["pooled", "separate"]
-
-
-def require_range(name: str, index: Tensor, end: int) -> None:
-    """Refuse an index outside ``[0, end)``.
-
-    Raises:
-        ValueError: naming the smallest and the largest index.
-    """
-    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < end:
-        raise ValueError(f"{name} holds {int(index.min())} to {int(index.max())}, it must stay in [0, {end - 1}]")
 
 
 def _log_one_plus_sum_exp(exponent: Tensor, mask: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.avsl.criteria import margin_loss, proxy_anchor_loss, require_range
+from lookalike.losses.batch import require_range
+from lookalike.methods.avsl.criteria import margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import level_distance
 from lookalike.methods.avsl.terms import MarginTerms, ProxyAnchorTerms

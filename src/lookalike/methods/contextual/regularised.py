@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from lookalike.methods.contextual.cosine import cosine_similarity
-from lookalike.methods.contextual.loss import similarity_regulariser
+from lookalike.methods.contextual.terms import similarity_regulariser
 
 COMBINATIONS = ("convex", "add")
 
@@ -14,7 +14,7 @@ class Regularised(nn.Module):
     """Another loss with the similarity regulariser, which keeps the mean cosine similarity of a batch.
 
     Args:
-        loss: called with ``(embeddings, labels)``, returns a scalar.
+        loss: called like those of pytorch-metric-learning, returns a scalar.
         gamma: weight of the regulariser, 0 or more; at most 1 if ``convex``.
         target_similarity: the mean to be kept.
         combine: ``convex`` for ``gamma`` regulariser + ``(1 - gamma)`` loss (Table 6), ``add`` for loss + ``gamma``
@@ -37,8 +37,8 @@ class Regularised(nn.Module):
         self.target_similarity = target_similarity
         self.loss_weight = 1 - gamma if combine == "convex" else 1.0
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Loss of a batch ``(n, D)``, not yet normalised, with labels ``(n,)``; a scalar."""
+    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: tuple[Tensor, ...] | None = None) -> Tensor:
+        """Loss of a batch ``(n, D)``, not yet normalised, with labels ``(n,)``; a scalar. Tuples are for the loss."""
         regulariser = similarity_regulariser(cosine_similarity(embeddings), self.target_similarity)
-        loss: Tensor = self.loss(embeddings, labels)
+        loss: Tensor = self.loss(embeddings, labels, indices_tuple)
         return self.gamma * regulariser + self.loss_weight * loss

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lookalike.losses.batch import require_range
 from lookalike.methods.diml.head import mean_vector, unit
 from lookalike.methods.diml.matching import Matching
 from lookalike.methods.diml.similarity import location_distance, structural_similarity
@@ -50,8 +51,8 @@ def margin_loss(
         raise ValueError(f"triplets has shape {tuple(triplets.shape)}, it must be (T, 3)")
     if boundary.ndim != 1:
         raise ValueError(f"boundary has shape {tuple(boundary.shape)}, it must be (classes,)")
-    check_range("triplets", triplets, len(regions))
-    check_range("labels", labels, len(boundary))
+    require_range("triplets", triplets, len(regions))
+    require_range("labels", labels, len(boundary))
     anchor, positive, negative = triplets.unbind(dim=1)
     distance = pair_distance(regions, anchor.repeat(2), torch.cat([positive, negative]), **matching)
     to_positive, to_negative = distance[: len(triplets)], distance[len(triplets) :]
@@ -144,13 +145,3 @@ def check_batch(regions: Tensor, labels: Tensor) -> None:
         raise ValueError(
             f"regions {tuple(regions.shape)} and labels {tuple(labels.shape)} must be (B, R, D) and (B,), B >= 1"
         )
-
-
-def check_range(name: str, index: Tensor, end: int) -> None:
-    """Refuse an index outside ``[0, end)``.
-
-    Raises:
-        ValueError: naming the smallest and the largest index.
-    """
-    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < end:
-        raise ValueError(f"{name} holds {int(index.min())} to {int(index.max())}, it must stay in [0, {end - 1}]")

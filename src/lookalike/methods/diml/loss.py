@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.diml.criteria import check_batch, check_range, margin_loss, multi_similarity_loss
+from lookalike.losses.batch import require_range
+from lookalike.methods.diml.criteria import check_batch, margin_loss, multi_similarity_loss
 from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.matching import Matching
 from lookalike.miners import DistanceWeightedMiner
@@ -120,7 +121,7 @@ class DIMLLoss(nn.Module):
             ValueError: if the shapes do not belong together or a label is out of range.
         """
         check_batch(regions, labels)
-        check_range("labels", labels, self.classes)
+        require_range("labels", labels, self.classes)
         with torch.autocast(regions.device.type, enabled=False):
             precise = regions.to(torch.promote_types(regions.dtype, torch.float32))
             loss: Tensor = self.term(precise, labels.to(regions.device))

@@ -10,7 +10,7 @@ Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICC
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -78,12 +78,7 @@ def structural_distance(
     gallery_regions: Tensor,
     gallery_global: Tensor,
     ground: Ground = "euclidean",
-    *,
-    marginal: Marginal = "cross_correlation",
-    reg: float = 0.05,
-    tolerance: float = 1e-6,
-    solver: Solver = "sinkhorn",
-    plan_gradient: bool = False,
+    **matching: Any,
 ) -> Tensor:
     """Distance of the locations that the plan brings together, ``sum_ij T_ij |z_i - z_j|``.
 
@@ -95,11 +90,7 @@ def structural_distance(
         gallery_regions: ``(G, R, D)``.
         gallery_global: ``(G, D)``.
         ground: ``euclidean``, or ``cosine`` for one minus the cosine.
-        marginal: as in `Matching`, and so are all others.
-        reg: weight of the entropy.
-        tolerance: of the plan.
-        solver: ``sinkhorn``, ``exact`` or ``released``.
-        plan_gradient: let gradients reach the plan too.
+        matching: options of `structural_similarity`.
 
     Returns:
         ``(Q, G)`` in [0, 2].
@@ -109,14 +100,13 @@ def structural_distance(
     """
     if ground not in get_args(Ground):
         raise ValueError(f"ground={ground!r} is unknown, known are {get_args(Ground)}")
-    matching = Matching(marginal, reg, tolerance, solver, plan_gradient)
     images = query_regions, query_global, gallery_regions, gallery_global
 
     def distance(match: Match) -> Tensor:
         between = location_distance(match.correlation) if ground == "euclidean" else 1 - match.correlation
         return (match.plan * between).sum(dim=(-2, -1))
 
-    return _in_blocks(matching, images, distance)
+    return _in_blocks(Matching(**matching), images, distance)
 
 
 def candidate_similarity(

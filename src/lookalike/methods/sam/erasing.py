@@ -47,6 +47,23 @@ class Erasing:
         require_mask(self.alpha, self.normalise)
         require_known("masked_batch_norm", self.masked_batch_norm, BATCH_NORMS)
 
+    def attention(self, feature_maps: Tensor, head: Network, kind: str, *, create_graph: bool = False) -> Tensor:
+        """``attention_maps`` as read by these settings."""
+        return attention_maps(
+            feature_maps,
+            head,
+            kind,
+            reading=self.reading,
+            create_graph=create_graph,
+            score=self.score,
+            score_on=self.score_on,
+            clamp=self.clamp,
+        )
+
+    def masks(self, maps: Tensor, size: tuple[int, int]) -> Tensor:
+        """``soft_mask`` as these settings make it."""
+        return soft_mask(maps, size, alpha=self.alpha, beta=self.beta, normalise=self.normalise)
+
 
 @dataclass(frozen=True)
 class Erased:
@@ -97,18 +114,10 @@ def erase(trunk: Network, head: Network, images: Tensor, feature_maps: Tensor, k
         ValueError: for an unknown kind, or shapes that do not belong together.
     """
     require_roles("images", images, kind, "3, H, W")
-    maps = attention_maps(
-        feature_maps,
-        head,
-        kind,
-        reading=settings.reading,
-        create_graph=torch.is_grad_enabled() and not settings.detach_mask,
-        score=settings.score,
-        score_on=settings.score_on,
-        clamp=settings.clamp,
-    )
+    differentiable = torch.is_grad_enabled() and not settings.detach_mask
+    maps = settings.attention(feature_maps, head, kind, create_graph=differentiable)
     height, width = images.shape[-2:]
-    masks = soft_mask(maps, (height, width), alpha=settings.alpha, beta=settings.beta, normalise=settings.normalise)
+    masks = settings.masks(maps, (height, width))
     masked = (images * (1 - masks[:, :, None])).to(images.dtype)
     with frozen_batch_norm(trunk, head) if settings.masked_batch_norm == "frozen" else nullcontext():
         features: Tensor = head(read_maps(trunk, masked).flatten(0, 1))

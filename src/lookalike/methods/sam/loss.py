@@ -1,129 +1,20 @@
-"""Similarity mining: what is left of a tuple after erasing must not tell who belongs to whom (paper, Eq. 2 and 3)."""
+"""A metric loss with the mining loss beside it (paper, Eq. 3). Re-exports the mining loss."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookalike.losses.batch import BatchLoss
-from lookalike.methods.sam.erasing import Erased, Erasing, erase, read_maps
+from lookalike.methods.sam.erasing import Erased, read_maps
 from lookalike.methods.sam.head import at_least_float32
+from lookalike.methods.sam.mining import FORMS, mining_loss, similarity_mining
+from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.methods.sam.tuples import TRAINED_KINDS, mined_tuples
-from lookalike.methods.sam.weights import Network, require_known, require_roles
+from lookalike.methods.sam.weights import require_known
 
-if TYPE_CHECKING:
-    from lookalike.methods.sam.model import SimilarityAttention
-
-SMALLEST_SQUARE = 1e-12  # keeps the distance differentiable at 0
-SMOOTHING = 1e-6
-
-# of the distance of the positive minus that of the negative
-FORMS: dict[str, Callable[[Tensor], Tensor]] = {
-    "absolute": torch.abs,
-    "squared": torch.abs,
-    "smooth": lambda gap: (gap.square() + SMOOTHING).sqrt(),
-    "hinge": lambda gap: F.relu(-gap),
-    "reverse": torch.neg,
-}
-
-
-def mining_loss(masked_features: Tensor, kind: str, *, form: str = "absolute") -> Tensor:
-    """How far masked images still show which of them belong together.
-
-    Args:
-        masked_features: ``(R, B, D)`` unit features of the masked images.
-        kind: ``triplet`` ``|d_ap - d_an|``; ``quadruplet`` the sum over both negatives; ``siamese_same`` and
-            ``siamese_different`` ``-d_12``. Training applies the pair's to positive pairs only.
-        form: of the difference ``g = d_ap - d_an``. ``absolute`` ``|g|``; ``squared`` the same of squared distances, of
-            which pairs take minus the square, too; ``smooth`` ``sqrt(g^2 + 1e-6)``; ``hinge`` ``max(-g, 0)``, which
-            does not pull back a triplet that is inverted; ``reverse`` ``-g``, which asks for inverted triplets.
-            ``smooth``, ``hinge`` and ``reverse`` mean nothing for a pair and leave it as it is.
-
-    Returns:
-        ``(B,)``, at least float32.
-
-    Raises:
-        ValueError: for an unknown kind or form, or features that do not fit the kind.
-
-    Source: Visual Similarity Attention, Eq. 2, which is printed without its operators.
-    Differs: absolute value and minus sign are reconstructed from what the text says they achieve; the alternatives are
-    for ablation. Distances are ``sqrt(sum of squares + 1e-12)``.
-    """
-    require_known("form", form, tuple(FORMS))
-    require_roles("masked_features", masked_features, kind, "D")
-    anchor, other, *negatives = masked_features.to(at_least_float32(masked_features)).unbind()
-    measure = _squared_distance if form == "squared" else _distance
-    near = measure(anchor, other)
-    if not negatives:
-        return -near
-    return torch.stack([FORMS[form](near - measure(anchor, negative)) for negative in negatives]).sum(dim=0)
-
-
-def similarity_mining(
-    trunk: Network,
-    head: Network,
-    images: Tensor,
-    kind: str,
-    *,
-    reading: str = "outer",
-    alpha: float = 10.0,
-    beta: float = 0.5,
-    normalise: str = "minmax",
-    detach_mask: bool = False,
-    form: str = "absolute",
-    score: str = "signed",
-    score_on: str = "unit",
-    clamp: bool = False,
-    masked_batch_norm: str = "frozen",
-) -> Tensor:
-    """Mining loss of tuples of images: attention, masks, and the network once more on the masked images.
-
-    The mask is part of the graph: parameters, features and maps, attention, mask, masked image, features, loss. So the
-    gradient is of second order through the attention.
-
-    Args:
-        trunk: ``(N, 3, H, W)`` to feature maps ``(N, C, h, w)``, roles and tuples in one batch.
-        head: ``(N, C, h, w)`` to unit features ``(N, D)``.
-        images: ``(R, B, 3, H, W)``, normalised.
-        kind: as in ``attention_maps``.
-        reading: see ``attention_maps``; so are ``score``, ``score_on`` and ``clamp``.
-        alpha: see ``soft_mask``; so are ``beta`` and ``normalise``.
-        beta: see there.
-        normalise: see there.
-        detach_mask: see ``Erasing``; so is ``masked_batch_norm``.
-        form: see ``mining_loss``.
-        score: see there.
-        score_on: see there.
-        clamp: see there.
-        masked_batch_norm: see there.
-
-    Returns:
-        ``(B,)``, one value per tuple.
-
-    Raises:
-        ValueError: for an unknown option, or shapes that do not belong together.
-
-    Source: Visual Similarity Attention, Eq. 1 and 2.
-    """
-    settings = Erasing(
-        reading=reading,
-        score=score,
-        score_on=score_on,
-        clamp=clamp,
-        alpha=alpha,
-        beta=beta,
-        normalise=normalise,
-        detach_mask=detach_mask,
-        masked_batch_norm=masked_batch_norm,
-    )
-    require_known("form", form, tuple(FORMS))
-    require_roles("images", images, kind, "3, H, W")
-    erased = erase(trunk, head, images, read_maps(trunk, images), kind, settings)
-    return mining_loss(erased.features, kind, form=form)
+__all__ = ["SimilarityMiningLoss", "mining_loss", "similarity_mining"]
 
 
 class SimilarityMiningLoss(nn.Module):
@@ -228,11 +119,3 @@ def _health(erased: Erased) -> dict[str, Tensor]:
         "zero_maps": (erased.maps.amax(dim=(-2, -1)) == 0).double().mean(),
         "masked_distance": F.pdist(features).mean(),
     }
-
-
-def _squared_distance(first: Tensor, second: Tensor) -> Tensor:
-    return (first - second).square().sum(dim=-1)
-
-
-def _distance(first: Tensor, second: Tensor) -> Tensor:
-    return (_squared_distance(first, second) + SMALLEST_SQUARE).sqrt()

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.sam.attention import attention_maps
 from lookalike.methods.sam.erasing import Erased, Erasing, erase, read_maps
-from lookalike.methods.sam.loss import FORMS, mining_loss
 from lookalike.methods.sam.masks import heat_map
-from lookalike.methods.sam.weights import ROLES, require_known, require_roles, similarity_weight
+from lookalike.methods.sam.mining import mine
+from lookalike.methods.sam.weights import ROLES, require_roles, similarity_weight
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class SimilarityAttention(nn.Module):
         """
         require_roles("images", images, kind, "3, H, W")
         with torch.no_grad():
-            return self._attention(read_maps(self.trunk, images), kind)
+            return self.settings.attention(read_maps(self.trunk, images), self.head, kind)
 
     def erase(self, images: Tensor, feature_maps: Tensor, kind: str) -> Erased:
         """Maps, masks and features of masked tuples ``(R, B, 3, H, W)`` whose feature maps are known; see ``erase``."""
@@ -108,10 +107,7 @@ class SimilarityAttention(nn.Module):
         Raises:
             ValueError: for an unknown kind or form, or images that do not fit the kind.
         """
-        require_known("form", form, tuple(FORMS))
-        require_roles("images", images, kind, "3, H, W")
-        erased = self.erase(images, read_maps(self.trunk, images), kind)
-        return mining_loss(erased.features, kind, form=form)
+        return mine(self.trunk, self.head, images, kind, self.settings, form=form)
 
     @torch.no_grad()
     def explain(self, images: Tensor) -> dict[str, Explanation]:
@@ -136,21 +132,9 @@ class SimilarityAttention(nn.Module):
         height, width = images.shape[-2:]
         return {
             kind: Explanation(
-                heat_map(self._attention(feature_maps, kind), (height, width)),
+                heat_map(self.settings.attention(feature_maps, self.head, kind), (height, width)),
                 similarity_weight(features, kind, clamp=self.settings.clamp),
                 features,
             )
             for kind in kinds
         }
-
-    def _attention(self, feature_maps: Tensor, kind: str) -> Tensor:
-        settings = self.settings
-        return attention_maps(
-            feature_maps,
-            self.head,
-            kind,
-            reading=settings.reading,
-            score=settings.score,
-            score_on=settings.score_on,
-            clamp=settings.clamp,
-        )

@@ -1,0 +1,99 @@
+"""Losses that add an item of a third class to each triplet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
+from torch import Tensor
+
+from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_distance, unit
+from lookalike.losses.triplet import LIBRARY_MINING
+from lookalike.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
+
+
+def of_third_class(anchor: Tensor, negative: Tensor, labels: Tensor) -> Tensor:
+    """``(T, B)`` bool: items of neither the anchor's class nor the negative's."""
+    return (labels[anchor, None] != labels[None]) & (labels[negative, None] != labels[None])
+
+
+class QuadrupletLoss(BatchLoss):
+    """Mean of ``(d_ap - d_an + margin)+`` plus mean of ``(d_ap - d_nf + fourth_margin)+`` with a fourth item f.
+
+    Source: DIML Table 1, row Quadruplet; Chen et al. 2017, Eq. 8. The library has none.
+    Differs: the released code takes an almost arbitrary batch index as fourth item and averages over the full B x B
+    table. Here the fourth is drawn from the classes other than the anchor's and the negative's; triplets for which the
+    batch has no third class contribute the first term only.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        fourth_margin: float = 0.2,
+        miner: str | None = "distance_weighted",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        self.margin, self.fourth_margin = margin, fourth_margin
+        self.generator = generator
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        others = of_third_class(anchor, negative, labels)
+        has_fourth = others.any(dim=1)
+        chances = evenly(others[has_fourth], others[has_fourth].to(embeddings.dtype))
+        fourth = draw_columns(chances, self.generator)
+        vectors = unit(embeddings)
+        near = pair_distance(vectors, anchor, positive)
+        far = pair_distance(vectors, anchor, negative)
+        apart = pair_distance(vectors, negative[has_fourth], fourth)
+        first = F.relu(near - far + self.margin)
+        second = F.relu(near[has_fourth] - apart + self.fourth_margin)
+        return mean_or_zero(first) + mean_or_zero(second)
+
+
+class TwoHingeQuadrupletLoss(BatchLoss):
+    """``(d_ap - d_an + margin)+`` and ``(d_ap - d_am + margin)+`` with negatives n and m of two classes.
+
+    Each of the two is averaged over its strictly positive terms, like the triplet loss of Contextual.
+
+    Source: SAM Table 1, Quadruplet, which names no formula; this is the form that matches its weight vector, where
+    both negatives are compared with the anchor. Where m comes from is open too: it is drawn like the library's
+    distance-weighted negatives, from the classes other than the anchor's and that of n, which is mined. Triplets for
+    which the batch has no such item contribute the first hinge only. Mining is that of
+    :class:`lookalike.losses.triplet.TripletLoss`.
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.2,
+        miner: str | None = "distance_weighted",
+        miner_parameters: Mapping[str, Any] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        if miner == "distance_weighted" and miner_parameters is None:
+            miner_parameters = LIBRARY_MINING
+        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        self.margin, self.generator = margin, generator
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        vectors = unit(embeddings)
+        near = pair_distance(vectors, anchor, positive)
+        first = F.relu(near - pair_distance(vectors, anchor, negative) + self.margin)
+        weights = inverse_density(
+            unit_distance(embeddings.detach()), embeddings.shape[1], lower=0.5, upper=1.4
+        )  # (B, B)
+        weights = weights[anchor].masked_fill(~of_third_class(anchor, negative, labels), -torch.inf)
+        extended = weights.isfinite().any(dim=1)
+        other_negative = draw_columns(weights[extended], self.generator)
+        second = F.relu(near[extended] - pair_distance(vectors, anchor[extended], other_negative) + self.margin)
+        return mean_or_zero(first[first > 0]) + mean_or_zero(second[second > 0])

@@ -1,0 +1,73 @@
+"""Which tuples of a batch a loss looks at.
+
+A miner is called like one of pytorch-metric-learning, ``miner(embeddings, labels)``, and returns index tensors:
+``(anchor, positive, negative)``, or ``(anchor, positive, anchor, negative)`` where a loss needs pairs that do not
+belong together. Distances are Euclidean between unit vectors, so they lie in [0, 2].
+
+Differs: an anchor without a positive or without a negative in the batch gets no tuple. The released code of DIML pairs
+an anchor without a positive with itself, which its own batches never make necessary.
+Differs: pytorch-metric-learning draws from the global generator, as many triplets per anchor as its class has
+members; here draws can come from a generator of one's own, and the number per anchor is an argument.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from lookalike.miners.distance_weighted import DistanceWeightedMiner, inverse_density
+from lookalike.miners.drawn_triplets import SemihardMiner, SofthardMiner
+from lookalike.miners.draws import draw_columns, evenly, preferring
+from lookalike.miners.pairs import MultiSimilarityMiner, NPairMiner
+from lookalike.miners.triplets import AllMiner, HardestClampedMiner, RandomMiner
+from lookalike.miners.tuples import Miner, Tuples, negative_pairs, positive_pairs, unit_distance
+
+__all__ = [
+    "MINERS",
+    "AllMiner",
+    "DistanceWeightedMiner",
+    "HardestClampedMiner",
+    "Miner",
+    "MultiSimilarityMiner",
+    "NPairMiner",
+    "RandomMiner",
+    "SemihardMiner",
+    "SofthardMiner",
+    "Tuples",
+    "build_miner",
+    "draw_columns",
+    "evenly",
+    "inverse_density",
+    "negative_pairs",
+    "positive_pairs",
+    "preferring",
+    "unit_distance",
+]
+
+MINERS: dict[str, Callable[..., Miner]] = {
+    "all": AllMiner,
+    "random": RandomMiner,
+    "semihard": SemihardMiner,
+    "softhard": SofthardMiner,
+    "distance_weighted": DistanceWeightedMiner,
+    "hardest_clamped": HardestClampedMiner,
+    "multi_similarity": MultiSimilarityMiner,
+    "npair": NPairMiner,
+}
+
+
+def build_miner(name: str, parameters: Mapping[str, Any], *, generator: torch.Generator | None = None) -> Miner:
+    """The miner of that name.
+
+    Raises:
+        ValueError: for an unknown name or parameter; the message lists the known ones.
+    """
+    if name not in MINERS:
+        raise ValueError(f"unknown miner {name!r}; known: {', '.join(sorted(MINERS))}")
+    known = inspect.signature(MINERS[name]).parameters.keys() - {"generator"}
+    if unknown := sorted(parameters.keys() - known):
+        raise ValueError(f"miner {name!r} has no parameter {unknown[0]!r}; known: {', '.join(sorted(known)) or 'none'}")
+    return MINERS[name](**parameters, generator=generator)

@@ -1,0 +1,36 @@
+"""Random choices among the items of a batch: one column per row of a table of log weights."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def draw_columns(log_weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """One column per row, drawn with probabilities proportional to ``exp(log_weights)``.
+
+    The largest of log weight plus Gumbel noise is such a draw, so that weights may span any range without overflow.
+
+    Args:
+        log_weights: ``(T, B)``, minus infinity where a column must not be drawn; at least one finite value per row.
+        generator: source of the noise, on any device; ``None`` takes the global one.
+
+    Returns:
+        ``(T,)`` int64.
+    """
+    device = log_weights.device if generator is None else generator.device
+    noise = torch.empty(log_weights.shape, dtype=log_weights.dtype, device=device).exponential_(generator=generator)
+    noise = noise.clamp_min(torch.finfo(log_weights.dtype).tiny)
+    return (log_weights - noise.log().to(log_weights.device)).argmax(dim=1)
+
+
+def evenly(allowed: Tensor, like: Tensor) -> Tensor:
+    """Log weights that treat all ``allowed`` columns alike, in the dtype of ``like``."""
+    return torch.zeros_like(like).masked_fill(~allowed, -math.inf)
+
+
+def preferring(wanted: Tensor, allowed: Tensor) -> Tensor:
+    """The wanted columns of a row, or all allowed ones where none is wanted."""
+    return torch.where(wanted.any(dim=1, keepdim=True), wanted, allowed)

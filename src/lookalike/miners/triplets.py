@@ -1,0 +1,54 @@
+"""Triplets out of all that the batch has: every one, a random choice, or the hardest of each anchor."""
+
+from __future__ import annotations
+
+import torch
+from pytorch_metric_learning.utils.loss_and_miner_utils import get_all_triplets_indices
+from torch import Tensor
+
+from lookalike.methods.avsl.triplets import hardest_triplets
+from lookalike.miners.tuples import Tuples, unit_distance
+
+
+class AllMiner:
+    """Every valid triplet."""
+
+    def __init__(self, *, generator: torch.Generator | None = None) -> None:
+        self.generator = generator  # nothing is drawn; all miners are built alike
+
+    def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
+        """Indices of tuples within the batch."""
+        anchor, positive, negative = get_all_triplets_indices(labels)
+        return anchor, positive, negative
+
+
+class RandomMiner:
+    """As many triplets as the batch has items, without repeats, out of all valid ones.
+
+    Source: DIML, released code.
+    """
+
+    def __init__(self, *, generator: torch.Generator | None = None) -> None:
+        self.generator = generator
+
+    def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
+        """Indices of tuples within the batch."""
+        triplets = torch.stack(get_all_triplets_indices(labels))  # (3, T)
+        device = labels.device if self.generator is None else self.generator.device
+        order = torch.randperm(triplets.shape[1], generator=self.generator, device=device)[: len(labels)]
+        anchor, positive, negative = triplets[:, order.to(labels.device)]
+        return anchor, positive, negative
+
+
+class HardestClampedMiner:
+    """Any positive; the nearest negative once distances below ``cutoff`` count as equal, lowest index first.
+
+    Source: AVSL, released code, triplets of the Margin loss: :func:`hardest_triplets` on plain distances.
+    """
+
+    def __init__(self, *, cutoff: float = 0.5, generator: torch.Generator | None = None) -> None:
+        self.cutoff, self.generator = cutoff, generator
+
+    def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
+        """Indices of tuples within the batch."""
+        return hardest_triplets(unit_distance(embeddings), labels, self.cutoff, self.generator).unbind(dim=1)

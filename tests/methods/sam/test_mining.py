@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lookalike.methods.sam.head import PoolingHead, StagedHead
+from lookalike.methods.sam.mining import mining_loss, similarity_mining
+
+ROLES = {"siamese_same": 2, "siamese_different": 2, "triplet": 3, "quadruplet": 4}
+KINDS = list(ROLES)
+READINGS = ["outer", "stop", "full"]
+FORMS = ["absolute", "squared", "smooth", "hinge", "reverse"]
+
+
+def distance(first: Tensor, second: Tensor, form: str) -> float:
+    square = sum(((a - b) ** 2).item() for a, b in zip(first, second, strict=True))
+    return square if form == "squared" else math.sqrt(square + 1e-12)
+
+
+def mining_by_loops(features: Tensor, kind: str, form: str) -> Tensor:
+    """Section 5 of the notes, tuple by tuple."""
+    values = []
+    for b in range(features.shape[1]):
+        near = distance(features[0, b], features[1, b], form)
+        if kind.startswith("siamese"):
+            values.append(-near)
+            continue
+        total = 0.0
+        for negative in range(2, ROLES[kind]):
+            gap = near - distance(features[0, b], features[negative, b], form)
+            total += {
+                "absolute": abs(gap),
+                "squared": abs(gap),
+                "smooth": math.sqrt(gap * gap + 1e-6),
+                "hinge": max(-gap, 0),
+                "reverse": -gap,
+            }[form]
+        values.append(total)
+    return torch.tensor(values, dtype=features.dtype)
+
+
+def features_of(draw, kind: str, count: int = 6, seed: int = 0) -> Tensor:
+    return F.normalize(draw(ROLES[kind], count, 4, seed=seed), dim=-1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_mining_loss_follows_the_formula_tuple_by_tuple(kind, form, draw):
+    features = features_of(draw, kind)
+    expected = mining_by_loops(features, kind, form)
+    torch.testing.assert_close(mining_loss(features, kind, form=form), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_absolute_difference_is_the_default_and_a_quadruplet_is_two_triplets(draw):
+    features = features_of(draw, "quadruplet")
+    first, second = (mining_loss(features[[0, 1, negative]], "triplet", form="absolute") for negative in (2, 3))
+    torch.testing.assert_close(mining_loss(features, "quadruplet"), first + second, rtol=1e-14, atol=0)
+
+
+def test_triplet_loss_is_zero_only_where_the_triplet_cannot_be_ordered():
+    anchor = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
+    left, right = torch.tensor([0.0, 1.0, 0.0]).double(), torch.tensor([0.0, 0.0, 1.0]).double()
+    near = F.normalize(anchor + 0.1 * left, dim=0)
+    triplets = torch.stack(
+        [torch.stack(t) for t in [(anchor, left, right), (anchor, near, left), (anchor, left, near)]]
+    )
+    values = mining_loss(triplets.transpose(0, 1), "triplet")
+    assert values[0] == 0
+    assert values[1] > 1 and values[2] > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_identical_masked_features_have_a_finite_gradient(kind, form, dtype):
+    features = torch.full((ROLES[kind], 2, 3), 3**-0.5, dtype=dtype, requires_grad=True)
+    loss = mining_loss(features, kind, form=form)
+    (gradient,) = torch.autograd.grad(loss.sum(), features)
+    assert loss.abs().max() < 3e-3
+    assert gradient.isfinite().all()
+
+
+def test_mining_loss_of_half_precision_features_is_float32(draw):
+    assert mining_loss(features_of(draw, "triplet").half(), "triplet").dtype == torch.float32
+
+
+def any_head(head) -> PoolingHead:
+    return PoolingHead(lambda maps: maps.mean(dim=(2, 3)), head.linear)
+
+
+def mining_by_the_notes(trunk, head, images: Tensor, kind: str, reading: str, *, detach_mask: bool = False) -> Tensor:
+    """The pseudo-code of section 6, one tuple and one role at a time; general autograd throughout."""
+    height, width = images.shape[-2:]
+    values = []
+    for b in range(images.shape[1]):
+        maps = [trunk(image[None])[0] for image in images[:, b]]
+        features = [head(A[None])[0] for A in maps]
+        w = 1 - (features[0] - features[1]).abs()
+        if kind == "siamese_different":
+            w = (features[0] - features[1]).abs()
+        for negative in features[2:]:
+            w = w * (features[0] - negative).abs()
+        masked = []
+        for role, (A, f) in enumerate(zip(maps, features, strict=True)):
+            if reading == "full":
+                (G,) = torch.autograd.grad(w @ f, A, create_graph=True)
+            else:
+                (G,) = torch.autograd.grad(f, A, grad_outputs=w.detach() if reading == "stop" else w, create_graph=True)
+            M = (G.mean((1, 2))[:, None, None] * A).sum(0).relu()
+            U = F.interpolate(M[None, None], size=(height, width), mode="bilinear", align_corners=False)[0, 0]
+            mask = torch.sigmoid(10 * ((U - U.min()) / (U.max() - U.min() + 1e-8) - 0.5))
+            masked.append(images[role, b] * (1 - (mask.detach() if detach_mask else mask)))
+        seen = [head(trunk(image[None]))[0] for image in masked]
+
+        def far(other, seen=seen):
+            return ((seen[0] - other).square().sum() + 1e-12).sqrt()
+
+        if kind.startswith("siamese"):
+            values.append(-far(seen[1]))
+        else:
+            values.append(sum((far(seen[1]) - far(negative)).abs() for negative in seen[2:]))
+    return torch.stack(values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("reading", "detach_mask"), [("outer", False), ("outer", True), ("stop", False), ("full", False)]
+)
+@pytest.mark.parametrize("closed", [True, False])
+def test_similarity_mining_and_its_gradient_are_those_of_the_pseudo_code(
+    kind, reading, closed, detach_mask, network, draw, gradients
+):
+    trunk, head = network()
+    images = draw(ROLES[kind], 2, 3, 8, 6, seed=1)
+    form = head if closed else any_head(head)
+    value = similarity_mining(trunk, form, images, kind, reading=reading, detach_mask=detach_mask)
+    expected = mining_by_the_notes(trunk, head, images, kind, reading, detach_mask=detach_mask)
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(
+        gradients(value.sum(), trunk, head), gradients(expected.sum(), trunk, head), rtol=1e-9, atol=1e-13
+    )
+
+
+def directional(trunk, head, function, direction: Tensor, step: float = 1e-6) -> float:
+    """Central difference of a function of the parameters along a direction."""
+    parameters = [parameter for module in (trunk, head) for parameter in module.parameters()]
+    pieces = direction.split([parameter.numel() for parameter in parameters])
+    values = []
+    for sign in (1, -1):
+        for parameter, piece in zip(parameters, pieces, strict=True):
+            parameter.data += sign * step * piece.view_as(parameter)
+        values.append(function().item())
+        for parameter, piece in zip(parameters, pieces, strict=True):
+            parameter.data -= sign * step * piece.view_as(parameter)
+    return (values[0] - values[1]) / (2 * step)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reading", ["outer", "full"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_gradient_through_the_mask_is_the_finite_difference_of_the_loss(
+    kind, reading, closed, network, draw, gradients
+):
+    trunk, head = network()
+    images = draw(ROLES[kind], 3, 3, 8, 6, seed=2)
+    form = head if closed else any_head(head)
+
+    def loss(**options) -> Tensor:
+        return similarity_mining(trunk, form, images, kind, reading=reading, **options).mean()
+
+    gradient = gradients(loss(), trunk, head)
+    first_order = gradients(loss(detach_mask=True), trunk, head)
+    for seed in range(4):
+        direction = F.normalize(draw(len(gradient), seed=seed) + 5 * gradient / gradient.norm(), dim=0)
+        expected = directional(trunk, head, loss, direction)
+        assert (gradient @ direction).item() == pytest.approx(expected, rel=1e-6)
+        assert (first_order @ direction).item() != pytest.approx(expected, rel=1e-2)
+
+
+def test_gradient_through_an_earlier_layer_is_the_finite_difference_of_the_loss(network, draw, gradients):
+    trunk, head = network()
+    later = nn.Sequential(nn.Conv2d(6, 6, 3, padding=1), nn.ReLU()).double()
+    later[0].weight.data = 0.3 * draw(6, 6, 3, 3, seed=20)
+    later[0].bias.data = 0.1 * draw(6, seed=21)
+    staged = StagedHead(later, head)
+    images = draw(3, 2, 3, 8, 6, seed=3)
+
+    def loss() -> Tensor:
+        return similarity_mining(trunk, staged, images, "triplet").mean()
+
+    gradient = gradients(loss(), trunk, staged)
+    assert gradient.norm() > 1e-3
+    expected = directional(trunk, staged, loss, gradient / gradient.norm())
+    assert gradient.norm().item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_gradient_can_be_differentiated_again(closed, network, draw, gradients):
+    trunk, head = network()
+    images = draw(3, 2, 3, 8, 6, seed=4)
+    form = head if closed else any_head(head)
+    parameters = [*trunk.parameters(), *head.parameters()]
+
+    def squared_gradient() -> Tensor:
+        value = similarity_mining(trunk, form, images, "triplet").mean()
+        return sum(g.square().sum() for g in torch.autograd.grad(value, parameters, create_graph=True))
+
+    second = gradients(squared_gradient(), trunk, head)
+    expected = directional(trunk, head, squared_gradient, second / second.norm())
+    assert second.norm().item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loss_of_a_tuple_does_not_depend_on_the_others(kind, network, draw):
+    trunk, head = network(batch_norm=True)
+    trunk.eval()
+    images = draw(ROLES[kind], 4, 3, 8, 6, seed=6)
+    together = similarity_mining(trunk, head, images, kind)
+    order = torch.tensor([2, 0, 3, 1])
+    torch.testing.assert_close(
+        similarity_mining(trunk, head, images[:, order], kind), together[order], rtol=1e-11, atol=1e-13
+    )
+    alone = torch.cat([similarity_mining(trunk, head, images[:, b : b + 1], kind) for b in range(4)])
+    torch.testing.assert_close(alone, together, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("value", [0.0, 0.7])
+@pytest.mark.parametrize("kind", KINDS)
+def test_identical_and_plain_images_give_a_finite_loss_and_gradient(dtype, closed, value, kind, network, gradients):
+    for bias in (True, False):
+        trunk, head = network(bias=bias)
+        if not bias:
+            trunk[0].bias.data.zero_()  # feature maps of zeros where the image is zero
+        trunk, head = trunk.to(dtype), head.to(dtype)
+        images = torch.full((ROLES[kind], 2, 3, 8, 6), value, dtype=dtype)
+        loss = similarity_mining(trunk, head if closed else any_head(head), images, kind)
+        assert loss.isfinite().all()
+        assert gradients(loss.sum(), trunk, head).isfinite().all()
+
+
+def test_float32_mining_agrees_with_float64(network, draw):
+    trunk, head = network()
+    images = draw(3, 4, 3, 8, 6, seed=7)
+    precise = similarity_mining(trunk, head, images, "triplet")
+    single = similarity_mining(trunk.float(), head.float(), images.float(), "triplet")
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), precise, rtol=0, atol=1e-4)
+
+
+def test_mining_without_gradients_gives_the_same_values(network, draw):
+    trunk, head = network()
+    images = draw(3, 2, 3, 8, 6, seed=8)
+    expected = similarity_mining(trunk, head, images, "triplet")
+    for context in (torch.no_grad(), torch.inference_mode()):
+        with context:
+            value = similarity_mining(trunk, head, images, "triplet")
+        assert not value.requires_grad
+        torch.testing.assert_close(value, expected.detach(), rtol=1e-12, atol=0)
+
+
+def test_wrong_tuples_and_unknown_options_are_refused(network, draw):
+    trunk, head = network()
+    images = draw(3, 2, 3, 8, 6, seed=9)
+    with pytest.raises(ValueError, match="form='huber' is unknown, known are absolute, squared, smooth"):
+        mining_loss(draw(3, 2, 4, seed=0), "triplet", form="huber")
+    with pytest.raises(ValueError, match=r"masked_features has shape \(3, 2, 4\), quadruplet needs \(4, B, D\)"):
+        mining_loss(draw(3, 2, 4, seed=0), "quadruplet")
+    with pytest.raises(ValueError, match="kind='pair' is unknown"):
+        similarity_mining(trunk, head, images, "pair")
+    with pytest.raises(ValueError, match=r"siamese_same needs \(2, B, 3, H, W\)"):
+        similarity_mining(trunk, head, images, "siamese_same")
+    with pytest.raises(ValueError, match="reading='inner'"):
+        similarity_mining(trunk, head, images, "triplet", reading="inner")
+    with pytest.raises(ValueError, match="form='huber'"):
+        similarity_mining(trunk, head, images, "triplet", form="huber")
