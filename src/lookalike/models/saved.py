@@ -5,30 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from lookalike.files import read_tensors
-from lookalike.models.embedder import Embedder
+from lookalike.training.learners import LEARNERS
+
+CHECKPOINTS = ("best", "last")
 
 
-def load_model(path: Path | str, checkpoint: str = "best") -> tuple[Embedder, dict[str, Any]]:
-    """A model ready to embed, in evaluation mode, on the CPU.
+def load(run: Path | str, checkpoint: str = "best") -> nn.Module:
+    """The model of a finished run, ready to use: in evaluation mode, on the CPU.
 
     Args:
-        path: the safetensors file that a training wrote.
+        run: the safetensors file of a training, ``results/<scale>/models/<recipe>/<dataset>/seed<seed>.safetensors``.
         checkpoint: ``best``, the epoch with the best R@1 on the test split (what the papers report), or ``last``.
 
     Returns:
-        The model, and what the file is about: settings, seed, code digest, epochs.
+        An ``Embedder`` (images ``(N, 3, H, W)`` to embeddings ``(N, D)``), or for runs of AVSL and DIML an ``AVSL`` or
+        a ``DIML``. All of them are ``nn.Module``; ``safetensors.torch.save_file(model.state_dict(), path)`` exports.
 
     Raises:
-        ValueError: for another checkpoint.
+        ValueError: for another checkpoint, or a file that is no training's.
     """
-    if checkpoint not in ("best", "last"):
-        raise ValueError(f"unknown checkpoint {checkpoint!r}; known: best, last")
+    return load_model(run, checkpoint)[0]
+
+
+def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, dict[str, Any]]:
+    """The model as `load` returns it, and what its file is about: settings, seed, code digest, epochs."""
+    if checkpoint not in CHECKPOINTS:
+        raise ValueError(f"unknown checkpoint {checkpoint!r}; known: {', '.join(CHECKPOINTS)}")
     tensors, about = read_tensors(path)
+    if not {"settings", "best_epoch", "epochs"} <= about.keys():
+        raise ValueError(f"{path} is not the model of a training, which says of itself with which settings it was made")
     stored = "last" if about["best_epoch"] == about["epochs"] else checkpoint
     prefix = f"{stored}/model."
     state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     settings = about["settings"]
-    model = Embedder({**settings["backbone"], "weights": None}, **settings["embedding"])
+    untrained = {**settings, "backbone": {**settings["backbone"], "weights": None}}
+    model = LEARNERS[settings["method"]["name"]].build(untrained)
     model.load_state_dict(state)
     return model.eval(), about
