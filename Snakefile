@@ -14,6 +14,7 @@ include: "workflow/rules/embed.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/regression.smk"
+include: "workflow/rules/benchmarks.smk"
 
 
 onstart:

@@ -8,19 +8,18 @@ itself. The last lines show that memory does not grow with the number of pairs, 
 
 from __future__ import annotations
 
-import argparse
-import resource
-import time
 from collections.abc import Callable
 from functools import partial
 
 import torch
+from measure import Finding, conclude, median_seconds, parser, peak_megabytes
 from torch import Tensor
 from torch.nn import functional as F
 
 from lookalike.methods.avsl.similarity import normalise_edges, overall_distance
 
 NODES, LEVELS, K, SCALE = 512, 3, 128, 10.0
+LIMITS = {"set against itself": 11.0, "queries against a gallery": 20.0}  # microseconds per ordered pair, at N=512
 Images = tuple[list[Tensor], list[Tensor]]
 
 
@@ -51,27 +50,11 @@ def plain_distance(
     return torch.cat(result)
 
 
-def megabytes() -> float:
-    """Largest memory this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def microseconds(call: Callable[[], object], pairs: int, repeats: int) -> float:
-    """Median processor time per pair after one warm-up call."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append((time.process_time() - start) / pairs * 1e6)
-    return sorted(times)[repeats // 2]
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--images", type=int, default=512)
-    parser.add_argument("--repeats", type=int, default=5)
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--images", type=int, default=512)
+    options.add_argument("--repeats", type=int, default=5)
+    arguments = options.parse_args()
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
 
@@ -86,9 +69,9 @@ def main() -> None:
 
     double = make_images(2 * count, generator)
     ours(*query, *query)
-    before = megabytes()
+    before = peak_megabytes()
     ours(*double, *double)
-    grown = megabytes() - before  # measured first: the plain path raises the peak
+    grown = peak_megabytes() - before  # measured first: the plain path raises the peak
 
     block = torch.randn(256, NODES, generator=generator)
 
@@ -97,22 +80,27 @@ def main() -> None:
             for matrix in matrices:
                 F.linear(block, matrix)
 
-    both = microseconds(products, pairs, arguments.repeats)
-    rows = {
-        "products alone, unordered pairs": both / 2,
-        "products alone, ordered pairs": both,
-        "set against itself": microseconds(lambda: ours(*query, *query), pairs, arguments.repeats),
-        "queries against a gallery": microseconds(lambda: ours(*query, *gallery), pairs, arguments.repeats),
-        "plain path": microseconds(lambda: plain(query, gallery), pairs, arguments.repeats),
+    calls: dict[str, Callable[[], object]] = {
+        "products alone": products,
+        "set against itself": partial(ours, *query, *query),
+        "queries against a gallery": partial(ours, *query, *gallery),
+        "plain path": partial(plain, query, gallery),
     }
+    medians = median_seconds(calls, arguments.repeats)
+    rows = {name: seconds / pairs * 1e6 for name, seconds in medians.items()}
     print(f"N={count}, {LEVELS} levels, r={NODES}, k={K}, float32, one thread, median of {arguments.repeats}")
     for name, value in rows.items():
         print(f"{name:34s}{value:8.2f} us per ordered pair{value / rows['plain path']:8.2f} of the plain path")
     apart = (ours(*query, *gallery) - plain(query, gallery)).abs().max()
     print(f"largest difference from the plain path: {apart:.1e}")
-    result, units, full = (4 * value / 2**20 for value in (4 * pairs, 2 * count * NODES * LEVELS, 4 * pairs * NODES))
-    print(f"memory from N={count} to N={2 * count}: {grown:+.0f} MB with a result of {result:.0f} MB and unit vectors")
-    print(f"of {units:.0f} MB; one (N, N, r) tensor would be {full:.0f} MB")
+    result, units, full = (4 * value / 1e6 for value in (4 * pairs, 2 * count * NODES * LEVELS, 4 * pairs * NODES))
+    print(f"N={2 * count}: a result of {result:.0f} MB, unit vectors of {units:.0f} MB, one (N, N, r) of {full:.0f} MB")
+    findings = [
+        Finding(f"{name}, N={count}", "µs per ordered pair", rows[name], limit, plain=rows["plain path"])
+        for name, limit in LIMITS.items()
+    ]
+    growth = f"memory from N={count} to N={2 * count}, unit vectors and result included"
+    conclude([*findings, Finding(growth, "MB", grown, result + units)], arguments.json)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ the graph. Times are the medians of alternating runs; memory is the peak of a fr
 from __future__ import annotations
 
 import argparse
-import re
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
+from measure import Finding, conclude, median_seconds, parser, peak_megabytes, resident_megabytes
 from torch import Tensor
 
 from lookalike.methods.contextual.loss import ContextualLoss
@@ -30,11 +29,11 @@ LIMIT_MS, LIMIT_MB = 150, 120  # for 1024 embeddings of 512
 
 class Heaviside(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, margin):
+    def forward(ctx: Any, margin: Tensor) -> Tensor:
         return (margin >= 0).float()
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return 10 * gradient
 
 
@@ -46,7 +45,9 @@ def dense_loss(embeddings: Tensor, labels: Tensor) -> Tensor:
     same = (labels[:, None] == labels).float()
 
     def mask(rank: int) -> Tensor:
-        return Heaviside.apply(-distance + EPS + distance.detach().kthvalue(rank, dim=1, keepdim=True).values)
+        boundary = distance.detach().kthvalue(rank, dim=1, keepdim=True).values
+        step: Tensor = Heaviside.apply(-distance + EPS + boundary)
+        return step
 
     near, half = mask(K), mask(K // 2)
     others = 1 - near
@@ -59,7 +60,8 @@ def dense_loss(embeddings: Tensor, labels: Tensor) -> Tensor:
     first = ((same - contextual).square() * off_diagonal).sum() / n**2
     pull, push = (POSITIVE - similarity).relu() * same, (similarity - NEGATIVE).relu() * (1 - same)
     second = pull.sum() / (pull > 0).sum().clamp(min=1) + push.sum() / (push > 0).sum().clamp(min=1)
-    return LAM * first + (1 - LAM) * second + GAMMA * (TARGET - similarity.mean()).square()
+    regulariser: Tensor = (TARGET - similarity.mean()).square()
+    return LAM * first + (1 - LAM) * second + GAMMA * regulariser
 
 
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -78,44 +80,30 @@ def batch(n: int, dimension: int, spread: float) -> tuple[Tensor, Tensor]:
     return embeddings.requires_grad_(), labels
 
 
-def run(name: str, embeddings: Tensor, labels: Tensor) -> tuple[float, Tensor]:
-    embeddings.grad = None
-    start = time.perf_counter()
+def run(name: str, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Value and gradient."""
     loss = LOSSES[name](embeddings, labels)
-    loss.backward()
-    return 1e3 * (time.perf_counter() - start), loss.detach()
+    return loss.detach(), torch.autograd.grad(loss, embeddings)[0]
 
 
-def times(n: int, dimension: int, spread: float, repeats: int) -> dict[str, float]:
+def milliseconds(n: int, dimension: int, spread: float, repeats: int) -> dict[str, float]:
     embeddings, labels = batch(n, dimension, spread)
-    values, gradients = {}, {}
-    for name in LOSSES:
-        values[name] = run(name, embeddings, labels)[1]
-        gradients[name] = embeddings.grad
-    torch.testing.assert_close(values["ours"], values["dense"], rtol=1e-3, atol=1e-6)
-    if spread:
-        assert (gradients["ours"] - gradients["dense"]).norm() < 1e-2 * gradients["dense"].norm()
-    measured: dict[str, list[float]] = {name: [] for name in LOSSES}
-    for _ in range(repeats):
-        for name in LOSSES:
-            measured[name].append(run(name, embeddings, labels)[0])
-    return {name: statistics.median(values) for name, values in measured.items()}
-
-
-def resident(field: str) -> float:
-    """``VmRSS`` or ``VmHWM`` of this process in MB."""
-    kilobytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
-    assert kilobytes is not None
-    return int(kilobytes[1]) / 1e3
+    value, gradient = run("ours", embeddings, labels)
+    dense_value, dense_gradient = run("dense", embeddings, labels)
+    torch.testing.assert_close(value, dense_value, rtol=1e-3, atol=1e-6)
+    if spread and (gradient - dense_gradient).norm() > 1e-2 * dense_gradient.norm():
+        raise ValueError(f"the gradients of {n} embeddings differ")
+    medians = median_seconds({name: partial(run, name, embeddings, labels) for name in LOSSES}, repeats)
+    return {name: 1e3 * seconds for name, seconds in medians.items()}
 
 
 def peak(name: str, n: int, dimension: int) -> float:
     """MB above the inputs of one forward and backward pass, in this process."""
     run(name, *batch(288, 8, 1.0))  # libraries loaded
     embeddings, labels = batch(n, dimension, 1.0)
-    before = resident("VmRSS")
+    before = resident_megabytes()
     run(name, embeddings, labels)
-    return resident("VmHWM") - before
+    return peak_megabytes() - before
 
 
 def peak_of_a_fresh_process(name: str, n: int, dimension: int) -> float:
@@ -123,38 +111,32 @@ def peak_of_a_fresh_process(name: str, n: int, dimension: int) -> float:
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def main() -> None:
+def main(arguments: argparse.Namespace) -> None:
     print(f"torch {torch.__version__}, {torch.get_num_threads()} thread, float32, k {K}, eps {EPS}")
     print(f"{'batch':>22} {'density':>10} {'dense ms':>9} {'ours ms':>8} {'ratio':>6}")
-    for n, dimension, spread, repeats in (
-        (64, 512, 1.0, 51),
-        (128, 512, 1.0, 51),
-        (256, 512, 1.0, 31),
-        (1024, 512, 1.0, 11),
-        (1024, 512, 0.0, 7),
-        (2048, 512, 1.0, 3),
-    ):
-        measured = times(n, dimension, spread, repeats)
-        shape = f"{n} x {dimension}"
-        density = "classes" if spread else "collapsed"
-        ratio = measured["dense"] / measured["ours"]
-        print(f"{shape:>22} {density:>10} {measured['dense']:9.2f} {measured['ours']:8.2f} {ratio:6.2f}", flush=True)
-        if (n, spread) == (1024, 1.0):
-            print(f"{'':>22} limit {LIMIT_MS} ms: {'met' if measured['ours'] <= LIMIT_MS else 'MISSED'}")
+    findings: list[Finding] = []
+    for n, spread, repeats in ((64, 1, 201), (128, 1, 101), (256, 1, 31), (1024, 1, 11), (1024, 0, 7), (2048, 1, 3)):
+        measured = milliseconds(n, 512, spread, repeats)
+        ours, dense = measured["ours"], measured["dense"]
+        shape, density = f"{n} x 512", "classes" if spread else "collapsed"
+        print(f"{shape:>22} {density:>10} {dense:9.2f} {ours:8.2f} {dense / ours:6.2f}", flush=True)
+        if (n, spread) == (1024, 1):
+            findings.append(Finding(f"forward and backward, {shape}", "ms", ours, LIMIT_MS, plain=dense))
+        findings.append(Finding(f"{shape}, {density}", "times the dense path", ours / dense, 1, plain=1))
     peaks = {name: peak_of_a_fresh_process(name, 1024, 512) for name in LOSSES}
-    met = "met" if peaks["ours"] <= LIMIT_MB else "MISSED"
-    print("peak memory over the input, 1024 x 512: ", end="")
-    print(f"dense {peaks['dense']:.0f} MB, ours {peaks['ours']:.0f} MB, ", end="")
-    print(f"ratio {peaks['dense'] / peaks['ours']:.2f}; limit {LIMIT_MB} MB: {met}")
+    findings.append(
+        Finding("peak memory over the input, 1024 x 512", "MB", peaks["ours"], LIMIT_MB, plain=peaks["dense"])
+    )
+    conclude(findings, arguments.json)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peak", nargs=3, metavar=("LOSS", "N", "D"), help="print the peak memory of one side")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--peak", nargs=3, metavar=("LOSS", "N", "D"), help="print the peak memory of one side")
+    arguments = options.parse_args()
     torch.set_num_threads(1)
     if arguments.peak:
         loss, n, dimension = arguments.peak
         print(peak(loss, int(n), int(dimension)))
     else:
-        main()
+        main(arguments)

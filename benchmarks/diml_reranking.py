@@ -9,12 +9,11 @@ that of plans converged to rounding in float64.
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 
 import torch
+from measure import Finding, conclude, median_seconds, parser
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -23,6 +22,7 @@ from lookalike.methods.diml.representation import Representation
 from lookalike.methods.diml.similarity import candidate_similarity, structural_similarity
 
 SIDE, DIM, REG = 4, 128, 0.05
+LIMIT_MS = 1.2  # per query, for 100 candidates
 
 
 def make_images(count: int, spread: float, generator: torch.Generator) -> Representation:
@@ -47,7 +47,7 @@ class Reranking:
         self.values, self.candidates = similarity.topk(truncation, dim=1)
 
     def by_query(self, scores: Callable[[Representation, int, Tensor], Tensor]) -> Tensor:
-        heads = zip(self.candidates.split(1), self.values.split(1), strict=True)
+        heads = zip(torch.split(self.candidates, 1), torch.split(self.values, 1), strict=True)
         found = [
             reordered(own, values, scores(self.images, query, own[0])[None])
             for query, (own, values) in enumerate(heads)
@@ -93,43 +93,43 @@ def exact_scores(images: Representation, query: int, candidates: Tensor) -> Tens
     return structural_similarity(own.regions, own.global_vector, others.regions, others.global_vector, tolerance=0.0)[0]
 
 
-def milliseconds(call: Callable[[], object], queries: int, repeats: int) -> float:
-    """Median processor time per query after one warm-up call."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append((time.process_time() - start) / queries * 1e3)
-    return sorted(times)[repeats // 2]
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--images", type=int, default=1000)
-    parser.add_argument("--queries", type=int, default=50)
-    parser.add_argument("--truncation", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=7)
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--images", type=int, default=1000)
+    options.add_argument("--queries", type=int, default=50)
+    options.add_argument("--truncation", type=int, default=100)
+    options.add_argument("--repeats", type=int, default=7)
+    arguments = options.parse_args()
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
 
+    findings: list[Finding] = []
     for spread in (0.4, 0.8, 1.6):
         images = make_images(arguments.images, spread, torch.Generator().manual_seed(0))
         task = Reranking(images, arguments.queries, arguments.truncation)
         exact = task.by_query(exact_scores)
-        calls = {
+        calls: dict[str, Callable[[], Tensor]] = {
             "released path, written plainly": partial(task.by_query, plain_scores),
             "converged, query by query": partial(task.by_query, our_scores),
             "converged, blocks of queries": task.by_block,
         }
         print(f"own share of a location {spread}")
-        first = None
-        for name, call in calls.items():
-            taken = milliseconds(call, arguments.queries, arguments.repeats)
-            first = first or taken
-            agreement = (call() == exact).all(dim=1).double().mean().item()
-            print(f"  {name:32} {taken:5.2f} ms  ratio {taken / first:4.2f}  order as converged {agreement:4.0%}")
+        taken = {
+            name: seconds / arguments.queries * 1e3
+            for name, seconds in median_seconds(calls, arguments.repeats).items()
+        }
+        agreement = {name: 100 * (call() == exact).all(dim=1).double().mean().item() for name, call in calls.items()}
+        released, _, blocks = calls
+        for name in calls:
+            ratio = taken[name] / taken[released]
+            print(f"  {name:32} {taken[name]:5.2f} ms  ratio {ratio:4.2f}  order as converged {agreement[name]:.0f} %")
+        plain_share, exact_share = agreement[released], agreement[blocks]
+        place = f"own share of a location {spread}"
+        findings += [
+            Finding(f"re-ranking, {place}", "ms per query", taken[blocks], LIMIT_MS, plain=taken[released]),
+            Finding(f"order as converged, {place}", "% of queries", exact_share, 100, at_least=True, plain=plain_share),
+        ]
+    conclude(findings, arguments.json)
 
 
 if __name__ == "__main__":

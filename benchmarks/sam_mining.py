@@ -13,14 +13,13 @@ add up to 0.2 to a ratio; with ``MALLOC_TOP_PAD_=1000000000 MALLOC_MMAP_THRESHOL
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import time
 from collections.abc import Callable
 from functools import partial
 
 import torch
 import torch.nn.functional as F
+from measure import Finding, conclude, parser, processor_seconds
 from torch import Tensor, nn
 from torchvision.models import resnet18
 from torchvision.models.resnet import BasicBlock, ResNet
@@ -41,7 +40,8 @@ def without_classifier(network: ResNet) -> nn.Module:
 
 def residual_block(inputs: int, outputs: int) -> nn.Module:
     shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride=2, bias=False), nn.BatchNorm2d(outputs))
-    return BasicBlock(inputs, outputs, stride=2, downsample=shortcut)
+    block: nn.Module = BasicBlock(inputs, outputs, stride=2, downsample=shortcut)
+    return block
 
 
 def small_resnet() -> nn.Module:
@@ -69,35 +69,24 @@ def features_and_loss(model: SimilarityAttention, images: Tensor) -> tuple[Tenso
 def plain_step(model: SimilarityAttention, images: Tensor) -> None:
     model.zero_grad()
     _, loss = features_and_loss(model, images)
-    loss.backward()
+    torch.autograd.backward(loss)
 
 
 def mining_step(model: SimilarityAttention, images: Tensor) -> None:
     model.zero_grad()
     feature_maps, loss = features_and_loss(model, images)
     erased = model.erase(images, feature_maps, "triplet")
-    (loss + GAMMA * mining_loss(erased.features, "triplet").mean()).backward()
-
-
-def milliseconds(steps: dict[str, Step], repeats: int) -> dict[str, list[float]]:
-    """Processor time of each step in alternating runs, after two to warm up."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for repeat in range(-2, repeats):
-        for name, step in steps.items():
-            start = time.process_time()
-            step()
-            if repeat >= 0:
-                times[name].append((time.process_time() - start) * 1e3)
-    return times
+    torch.autograd.backward(loss + GAMMA * mining_loss(erased.features, "triplet").mean())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--triplets", type=int, default=8)
-    parser.add_argument("--repeats", type=int, default=7)
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--triplets", type=int, default=8)
+    options.add_argument("--repeats", type=int, default=7)
+    arguments = options.parse_args()
     torch.set_num_threads(1)
-    print(f"{arguments.triplets} triplets, D={DIM}, median of {arguments.repeats}; limit {LIMIT} times the plain step")
+    print(f"{arguments.triplets} triplets, D={DIM}, median of {arguments.repeats}")
+    findings: list[Finding] = []
     for name, (trunk, channels, pixels) in networks().items():
         torch.manual_seed(0)
         images = torch.randn(3, arguments.triplets, 3, pixels, pixels)
@@ -110,12 +99,13 @@ def main() -> None:
         }
         steps: dict[str, Step] = {"plain": partial(plain_step, models["closed form"], images)}
         steps |= {path: partial(mining_step, model, images) for path, model in models.items()}
-        times = milliseconds(steps, arguments.repeats)
-        print(f"{name}: plain step {statistics.median(times['plain']):.0f} ms")
+        times = processor_seconds(steps, arguments.repeats)
+        print(f"{name}: plain step {1e3 * statistics.median(times['plain']):.0f} ms")
         for path in models:
             ratio = statistics.median(mining / plain for mining, plain in zip(times[path], times["plain"], strict=True))
-            verdict = "met" if ratio <= LIMIT else "MISSED"
-            print(f"    mining, {path:14s}{statistics.median(times[path]):7.0f} ms, ratio {ratio:.2f} ({verdict})")
+            print(f"    mining, {path:14s}{1e3 * statistics.median(times[path]):7.0f} ms")
+            findings.append(Finding(f"mining, {path}, {name}", "times the plain step", ratio, LIMIT, plain=1.0))
+    conclude(findings, arguments.json)
 
 
 if __name__ == "__main__":

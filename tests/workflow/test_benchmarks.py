@@ -1,0 +1,94 @@
+"""Every benchmark is a job of the target `benchmarks`, and all findings stand in one table."""
+
+import importlib
+import json
+import re
+import shutil
+import sys
+
+import pytest
+
+from projects import ROOT, make_project
+
+
+@pytest.fixture
+def summary(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    yield importlib.import_module("summary").summary
+    for name in ("summary", "measure"):
+        sys.modules.pop(name)
+
+
+def finding(what, measured, **values):
+    return {"what": what, "unit": "ms", "measured": measured, "limit": None, "at_least": False, "plain": None, **values}
+
+
+def write(path, *findings, others=0.0):
+    path.write_text(json.dumps({"cores": 2, "others": others, "torch": "2.15.0", "findings": findings}))
+    return path
+
+
+def cells(text):
+    """Benchmark, what and all other cells of each row of the table."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return {(row[0], row[1]): row[2:] for row in rows[2:]}
+
+
+def test_the_summary_holds_each_finding_against_its_limit_and_the_plain_path(summary, tmp_path):
+    first = write(
+        tmp_path / "first.json",
+        finding("within", 5.0, limit=11, plain=20.0),
+        finding("at the limit", 11.0, limit=11),
+        finding("beyond", 12.5, limit=11, plain=10.0),
+    )
+    second = write(
+        tmp_path / "second.json",
+        finding("too little", 99.0, limit=100, at_least=True),
+        finding("enough", 100.0, limit=100, at_least=True, plain=80.0),
+        finding("nothing promised", 1234.5),
+        others=0.75,
+    )
+    text = summary([first, second])
+    assert cells(text) == {
+        ("first", "within"): ["at most 11", "5", "ms", "0.25", "kept"],
+        ("first", "at the limit"): ["at most 11", "11", "ms", "–", "kept"],
+        ("first", "beyond"): ["at most 11", "12.5", "ms", "1.25", "over"],
+        ("second", "too little"): ["at least 100", "99", "ms", "–", "missed"],
+        ("second", "enough"): ["at least 100", "100", "ms", "1.25", "kept"],
+        ("second", "nothing promised"): ["–", "1234", "ms", "–", "–"],
+    }
+    assert "3 limits kept, 2 over" in text
+    assert "Of 2 processors, busy with other work meanwhile: first 0.0, second 0.8" in text
+
+
+def test_what_a_benchmark_concludes_is_what_the_summary_reads(summary, tmp_path):
+    measure = sys.modules["measure"]
+    measure.conclude([measure.Finding("a step", "ms", 2.0, limit=3.0, plain=4.0)], tmp_path / "steps.json")
+    assert cells(summary([tmp_path / "steps.json"])) == {
+        ("steps", "a step"): ["at most 3", "2", "ms", "0.50", "kept"],
+    }
+
+
+@pytest.mark.slow
+def test_every_script_that_concludes_is_one_job_and_a_new_one_is_not_forgotten(tmp_path):
+    project = make_project(tmp_path / "project")
+    folder = project.root / "benchmarks"
+    shutil.copytree(ROOT / "benchmarks", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(folder / "dry_run.py", folder / "newest.py")
+    concluding = [path.stem for path in folder.glob("*.py") if re.search(r"^ +conclude\(", path.read_text(), re.M)]
+    done = project.run("-n --cores all benchmarks")
+    assert done.returncode == 0, done.stderr
+    planned = re.findall(r"Job \d+: Measure (\w+)", done.stdout + done.stderr)
+    assert sorted(planned) == sorted(concluding)
+    assert {"newest", "avsl_distance", "imports"} <= set(planned)
+
+
+@pytest.mark.slow
+def test_a_committed_summary_does_not_stand_for_measurements(tmp_path):
+    project = make_project(tmp_path / "project")
+    shutil.copytree(ROOT / "benchmarks", project.root / "benchmarks")
+    (project.root / "results" / "benchmarks").mkdir(parents=True)
+    (project.root / "results" / "benchmarks" / "summary.md").write_text("from another machine\n")
+    done = project.run("-n --cores all benchmarks")
+    assert done.returncode == 0, done.stderr
+    assert "Measure avsl_distance" in done.stdout + done.stderr

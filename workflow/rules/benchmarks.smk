@@ -1,0 +1,56 @@
+import os
+import re
+from pathlib import Path
+
+# What a script measures: those modules of the package that it imports.
+IMPORTED = re.compile(r"^from (lookalike\S*) import", re.MULTILINE)
+BENCHMARKS = sorted({*glob_wildcards("benchmarks/{benchmark}.py").benchmark} - {"measure", "summary"})
+
+
+rule benchmark:
+    input:
+        script="benchmarks/{benchmark}.py",
+        shared="benchmarks/measure.py",
+    output:
+        text="results/benchmarks/{benchmark}.txt",
+        findings="results/benchmarks/{benchmark}.json",
+    log:
+        "logs/benchmarks/{benchmark}.log",
+    wildcard_constraints:
+        benchmark=r"[a-z][a-z0-9_]*",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    threads: os.cpu_count()  # all of them, so that nothing runs beside it; it uses one
+    params:
+        code=lambda wildcards, input: code(*IMPORTED.findall(Path(input.script).read_text()))(wildcards),
+    message:
+        "Measure {wildcards.benchmark}"
+    script:
+        "../scripts/benchmark.py"
+
+
+rule benchmark_summary:
+    input:
+        findings=collect("results/benchmarks/{benchmark}.json", benchmark=BENCHMARKS),
+        script="benchmarks/summary.py",
+        shared="benchmarks/measure.py",
+    output:
+        summary="results/benchmarks/summary.md",
+    log:
+        "logs/benchmarks.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    message:
+        "Hold the benchmarks against their limits"
+    script:
+        "../scripts/benchmark_summary.py"
+
+
+# Asked for by name only: `snakemake --cores all benchmarks`, with `--forcerun benchmark` to measure anew.
+rule benchmarks:
+    # The measurements too: a summary that is committed must not stand for those of this machine.
+    input:
+        rules.benchmark_summary.input.findings,
+        rules.benchmark_summary.output,
