@@ -13,6 +13,7 @@ from lookalike import jobs
 EVALUATE = {
     "settings": {},
     "recall_at": [1],
+    "model": "nowhere.safetensors",
     "embeddings": "nowhere.safetensors",
     "metrics": "metrics.json",
     "tags": {},

@@ -108,9 +108,9 @@ REFUSED = [
     ("tables/diml", "recipe: npair", "recipe: n_pair", r"diml_1, row 'NPair', recipe: unknown 'n_pair', did you mean"),
     (
         "scales/mini",
-        "tables: [diml_1",
-        "tables: [diml_9",
-        r"mini\.yaml, tables: unknown 'diml_9', did you mean 'diml_1'",
+        "tables: [avsl_1",
+        "tables: [avsl_9",
+        r"mini\.yaml, tables: unknown 'avsl_9', did you mean 'avsl_1'",
     ),
     ("scales/mini", "title:", "titel:", r"mini\.yaml: unknown key 'titel', did you mean 'title'"),
     ("scales/mini", "figurines_birds:", "figurine_birds:", r"datasets/figurine_birds\.yaml does not exist"),

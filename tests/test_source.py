@@ -174,7 +174,7 @@ def test_a_missing_module_or_name_is_refused(package):
 
 def test_the_real_training_stage_reaches_its_loss_and_its_loop():
     def of(loss):
-        return source.code_digest(["lookalike.stages.train:train"], {"loss": {"name": loss}})
+        return source.code_digest(["lookalike.stages.train:train"], {"method": "embedder", "loss": {"name": loss}})
 
     assert of("margin") == of("margin")
     assert of("margin") != of("proxy_anchor")

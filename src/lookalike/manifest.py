@@ -25,6 +25,14 @@ class Role:
         classes, numbers = np.unique(self.labels.numpy(), return_inverse=True)
         return torch.from_numpy(numbers.astype(np.int64)), len(classes)
 
+    def chosen(self, rows: Tensor) -> Role:
+        """The pictures with these row numbers ``(n,)``."""
+        return Role(
+            [self.paths[row] for row in rows.tolist()],
+            self.labels[rows],
+            {level: labels[rows] for level, labels in self.coarse.items()},
+        )
+
 
 def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
     """Pictures of one role of a manifest.

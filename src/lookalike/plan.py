@@ -7,28 +7,20 @@ that stage, under the name of the recipe that is defined first.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from lookalike import source
 from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
+from lookalike.recipes import STAGES, check_recipe, known, read_recipes, sections_on
 
-STAGES = ("train", "embed", "evaluate")
 # Which sections decide the result of a stage.
 SECTIONS = {"train": ("train",), "embed": ("train", "embed"), "evaluate": ("train", "embed", "evaluate")}
-# Parts that a recipe chooses by name, and the dictionaries they are looked up in.
-LOOKUPS = {
-    "backbone": ("lookalike.models.backbones", "BACKBONES"),
-    "loss": ("lookalike.losses", "LOSSES"),
-    "sampler": ("lookalike.samplers", "SAMPLERS"),
-}
 
 
 @dataclass(frozen=True)
@@ -75,18 +67,18 @@ class Plan:
             check(overlay, "scale", source_file)
             self._values = overlay
         else:
-            self._values = read(f"params/scales/{self.scale}.yaml", "scale")
+            self._values = _scale(self.scale)
         self.title: str = self._values["title"]
         self.data_folder = f"data/{self.scale}" if own else "data"
         self.datasets = {
             name: _dataset(name, value or {}, self.data_folder, source_file)
             for name, value in self._values["datasets"].items()
         }
-        self._recipes, self._papers = _recipes()
+        self._recipes, self._papers = read_recipes()
         tables = _tables()
         self.table_names: list[str] = list(config.get("tables", self._values["tables"]))
         for name in self.table_names:
-            _known(name, tables, f"{source_file}, tables")
+            known(name, tables, f"{source_file}, tables")
         self.tables = {name: tables[name] for name in self.table_names}
 
     @property
@@ -123,28 +115,42 @@ class Plan:
             for table, values in self.tables.items()
             for row, entry in enumerate(values["rows"])
             for dataset in self.datasets_of(table)
+            if dataset.stands_for in entry.get("datasets", [dataset.stands_for])
             for seed in self.seeds
         ]
         columns = ["table", "row", "label", "recipe", "dataset", "published", "seed"]
         frame = pd.DataFrame(rows, columns=columns)
         for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
-            self._check_recipe(recipe, dataset)
+            self._check(recipe, dataset)
         return frame
 
     def datasets_of(self, table: str) -> list[Dataset]:
         """Data sets of this scale that fill a table, in the table's order."""
         wanted = self.tables[table]["datasets"]
         if wanted == "own":
-            return list(self.datasets.values())
+            return [each for name, each in self.datasets.items() if name != self._values.get("strangers")]
         return [each for name in wanted for each in self.datasets.values() if each.stands_for == name]
 
-    def settings(self, recipe: str, dataset: str) -> Settings:
-        """Sections of a recipe as they apply to a data set at this scale."""
-        return self._resolved[recipe, dataset]
+    def settings(self, recipe: str, dataset: str, stage: str = "evaluate") -> Settings:
+        """Sections of a recipe as they apply to a data set at this scale, those that decide the result of a stage."""
+        return {section: self._resolved[recipe, dataset][section] for section in SECTIONS[stage]}
 
     def shared(self, stage: str, recipe: str, dataset: str) -> str:
         """Recipe under whose name the result of a stage is stored: the first one with equal sections."""
         return self._shared[stage, recipe, dataset]
+
+    def strangers(self, recipe: str, dataset: str) -> Dataset | None:
+        """Data set whose pictures replace training pictures, ``None`` for a recipe without image noise."""
+        noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
+        return self.datasets[self._values["strangers"]] if noisy else None
+
+    def _check(self, recipe: str, dataset: str) -> None:
+        place, sections = f"recipe {recipe} on {dataset}", self.settings(recipe, dataset)
+        check_recipe(sections, place)
+        if sections["train"]["noise"]["images"] > 0:
+            if "strangers" not in self._values:
+                raise ValueError(f"{place}, train.noise.images: scale {self.scale} names no data set as its strangers")
+            known(self._values["strangers"], self.datasets, f"scale {self.scale}, strangers")
 
     @cached_property
     def _resolved(self) -> dict[tuple[str, str], Settings]:
@@ -165,28 +171,7 @@ class Plan:
         return shared
 
     def _resolve(self, recipe: str, dataset: Dataset) -> Settings:
-        values = dict(self._recipes[recipe])
-        differing = values.pop("per_dataset", {}).get(dataset.stands_for, {})
-        values = merge(merge(values, differing), self._values.get("recipe", {}))
-        sections: Settings = {stage: values.get(stage, {}) for stage in STAGES}
-        embedding = sections["train"].get("embedding", {})
-        embedding["dim"] = self._values.get("embedding_dims", {}).get(embedding.get("dim"), embedding.get("dim"))
-        return sections
-
-    def _check_recipe(self, recipe: str, dataset: str) -> None:
-        place = f"recipe {recipe} on {dataset}"
-        sections = self.settings(recipe, dataset)
-        check(sections, "recipe", place)
-        for part, (module, dictionary) in LOOKUPS.items():
-            chosen = sections["train"][part]
-            if chosen is None:
-                continue
-            entries = source.lookup(module, dictionary)
-            _known(chosen["name"], entries, f"{place}, train.{part}.name")
-            if part != "backbone":
-                arguments = source.constructor_arguments(entries[chosen["name"]])
-                for key in chosen.keys() - {"name"}:
-                    _known(key, arguments, f"{place}, train.{part}")
+        return sections_on(self._recipes[recipe], self._papers[recipe], dataset.stands_for, self._values)
 
 
 def _typed(config: Mapping[str, Any]) -> Settings:
@@ -199,8 +184,17 @@ def _typed(config: Mapping[str, Any]) -> Settings:
     return typed
 
 
+def _scale(name: str) -> Settings:
+    """Values of a scale, laid over those of the one it is ``like``; data sets and tables are always its own."""
+    values = read(f"params/scales/{name}.yaml", "scale")
+    if "like" in values:
+        base = read(f"params/scales/{values['like']}.yaml", "scale")
+        values = merge({key: base[key] for key in ("embedding_dims", "recipe")}, values)
+    return values
+
+
 def _overlay(config: Mapping[str, Any]) -> Settings:
-    keys = ("title", "tables", "datasets", "embedding_dims", "recipe")
+    keys = ("title", "tables", "datasets", "strangers", "embedding_dims", "recipe")
     return {key: config[key] for key in keys if key in config}
 
 
@@ -217,36 +211,6 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     return Dataset(name, stands_for, specification, own, folder)
 
 
-def _recipes() -> tuple[dict[str, Settings], dict[str, str]]:
-    """All recipes, and the files that define them.
-
-    A recipe is laid over the one it is ``like``, or else over its file's defaults. Per-data-set values stay apart.
-    """
-    raw: dict[str, tuple[Settings, Settings]] = {}
-    papers: dict[str, str] = {}
-    for path in sorted((project_root() / "params" / "recipes").glob("*.yaml")):
-        content = read(path.relative_to(project_root()), "recipes")
-        for name, values in content["recipes"].items():
-            if name in raw:
-                raise ValueError(f"{path}: a recipe named {name!r} exists already; names are shared by all files")
-            raw[name] = (content.get("defaults", {}), values)
-            papers[name] = path.stem
-
-    def resolved(name: str, trail: tuple[str, ...]) -> Settings:
-        if name in trail:
-            raise ValueError(f"recipe {trail[0]!r} is like itself: {' -> '.join((*trail, name))}")
-        defaults, values = raw[name]
-        own = {key: value for key, value in values.items() if key != "like"}
-        if "like" not in values:
-            return merge(defaults, own)
-        _known(values["like"], raw, f"recipe {name}, like")
-        return merge(resolved(values["like"], (*trail, name)), own)
-
-    # Originals before those that are like them: shared results carry the original's name.
-    ordered = sorted(raw, key=lambda name: "like" in raw[name][1])
-    return {name: resolved(name, ()) for name in ordered}, papers
-
-
 def _tables() -> dict[str, Settings]:
     tables: dict[str, Settings] = {}
     for path in sorted((project_root() / "params" / "tables").glob("*.yaml")):
@@ -254,16 +218,8 @@ def _tables() -> dict[str, Settings]:
         for name in content.keys() & tables.keys():
             raise ValueError(f"{path}: a table named {name!r} exists already; names are shared by all files")
         tables |= content
-    recipes, _ = _recipes()
+    recipes, _ = read_recipes()
     for name, values in tables.items():
         for row in values["rows"]:
-            _known(row["recipe"], recipes, f"table {name}, row {row['label']!r}, recipe")
+            known(row["recipe"], recipes, f"table {name}, row {row['label']!r}, recipe")
     return tables
-
-
-def _known(name: str, known: Iterable[str], place: str) -> None:
-    names = sorted(known)
-    if name not in names:
-        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0)
-        hint = f", did you mean {near[0]!r}?" if near else "."
-        raise ValueError(f"{place}: unknown {name!r}{hint} Known: {', '.join(names)}")

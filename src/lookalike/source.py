@@ -72,7 +72,8 @@ def lookup(module: str, name: str) -> dict[str, str]:
 
 
 def constructor_arguments(definition: str) -> set[str]:
-    """Argument names of the function or class ``"module:name"``; for a class those of its nearest ``__init__``.
+    """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__``, or its fields if
+    it is a dataclass.
 
     Raises:
         ValueError: if there is no such definition.
@@ -81,6 +82,9 @@ def constructor_arguments(definition: str) -> set[str]:
     node = _parse(module).definitions.get(name)
     if isinstance(node, ast.ClassDef):
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
+        if not methods and any("dataclass" in ast.dump(decorator) for decorator in node.decorator_list):
+            targets = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
+            return {target.id for target in targets if isinstance(target, ast.Name)}
         bases = [_resolve(module, base.id) for base in node.bases if isinstance(base, ast.Name)]
         if not methods and any(bases):
             return constructor_arguments(":".join(next(base for base in bases if base is not None)))

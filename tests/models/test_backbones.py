@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lookalike.models.backbones import BACKBONES, Trunk, weights_digest
-from lookalike.models.embedder import Embedder, pool
+from lookalike.models.embedder import Embedder
+from lookalike.models.pooling import pool
 from lookalike.models.tiny import Tiny
 
 IMAGES = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
@@ -63,19 +64,20 @@ def test_unknown_or_unfit_weights_are_refused(tmp_path):
         Trunk("resnet51", None, "trained")
 
 
-def test_poolings_agree_with_their_names():
-    feature_map = torch.rand(2, 5, 3, 4, dtype=torch.float64)
-    average = torch.stack([torch.stack([channel.sum() / 12 for channel in image]) for image in feature_map])
-    largest = torch.stack([torch.stack([max(channel.flatten()) for channel in image]) for image in feature_map])
-    assert torch.allclose(pool(feature_map, "average"), average, atol=1e-12)
-    assert torch.equal(pool(feature_map, "max"), largest)
-    assert torch.allclose(pool(feature_map, "average_max"), average + largest, atol=1e-12)
-    with pytest.raises(ValueError, match="unknown pooling 'gem'"):
-        pool(feature_map, "gem")
-
-
 def test_an_embedder_without_a_head_embeds_with_the_pooled_channels():
     model = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=None).eval()
     with torch.no_grad():
         assert torch.equal(model(IMAGES), pool(model.trunk(IMAGES)[-1], "average"))
     assert model.dim == 96
+
+
+def test_the_two_initialisations_of_the_linear_layer():
+    torch.manual_seed(0)
+    backbone = {"name": "resnet18", "weights": None, "batch_norm": "frozen"}
+    kaiming = Embedder(backbone, pooling="gem", dim=400, initialisation="kaiming").head
+    assert kaiming.weight.std().item() == pytest.approx((2 / 400) ** 0.5, rel=0.02)
+    assert kaiming.bias.abs().max() == 0
+    default = Embedder(backbone, pooling="average", dim=400).head
+    assert default.weight.abs().max() <= 512**-0.5
+    with pytest.raises(ValueError, match="unknown initialisation 'zeros'; known: default, kaiming"):
+        Embedder(backbone, pooling="average", dim=4, initialisation="zeros")

@@ -5,23 +5,28 @@ import pytest
 import torch
 from PIL import Image
 
-from lookalike.losses import build_loss
-from lookalike.models.embedder import Embedder
 from lookalike.samplers import build_sampler
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Images
+from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import fit, seed_everything
 
 VIEW = {"resize_px": 28, "crop_px": 24, "scale": [0.5, 1.0], "ratio": [0.8, 1.25], "flip": 0.5}
 SETTINGS = {
+    "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"},
+    "method": {"name": "embedder"},
+    "embedding": {"pooling": "average", "dim": 8, "initialisation": "default"},
+    "projector": None,
+    "regulariser": None,
+    "test_image": {"crop_px": 24},
     "optimiser": {
         "algorithm": "adamw",
-        "lr": {"trunk": 1e-3, "head": 1e-3, "proxies": 1e-2, "boundaries": 1e-2},
+        "lr": {"trunk": 1e-3, "head": 1e-3, "projector": 1e-3, "proxies": 1e-2, "boundaries": 1e-2},
         "weight_decay": 1e-4,
         "loss_weight_decay": 0.0,
         "clip_norm": 10.0,
     },
-    "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1},
+    "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1, "resting": ["trunk"]},
     "budget": {"epochs": 4, "batches_per_epoch": 3, "evaluate_every": 1, "patience": None},
     "mixed_precision": False,
 }
@@ -40,11 +45,23 @@ def pictures(tmp_path_factory):
     return sorted(folder.iterdir())
 
 
-def run(pictures, resume, *, loss="triplet_distance", kill_after=None, scores=(), settings=SETTINGS):
+# Every method, and losses with parameters and with miners of their own.
+METHODS = {
+    "margin": {"loss": {"name": "margin"}},
+    "proxy_anchor": {"loss": {"name": "proxy_anchor"}},
+    "projected": {"loss": {"name": "triplet_distance"}, "projector": {"width": 12}},
+    "avsl": {"method": {"name": "avsl", "k": 4}, "loss": {"name": "margin"}},
+    "diml": {"method": {"name": "diml", "side": 3}, "loss": {"name": "margin"}},
+    "diverging": {"loss": {"name": "npair"}},
+    "sam": {"method": {"name": "sam", "kind": "triplet"}, "loss": {"name": "triplet"}},
+}
+
+
+def run(pictures, resume, *, method="projected", kill_after=None, scores=(), settings=SETTINGS):
     seed_everything(7)
     labels = torch.arange(24) % 6
-    model = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=8)
-    criterion = build_loss(loss, {}, classes=6, embedding_dim=8)
+    settings = {**settings, **METHODS[method]}
+    learner = LEARNERS[settings["method"]["name"]](settings, classes=6)
     sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
     scores = iter(scores)
 
@@ -53,18 +70,18 @@ def run(pictures, resume, *, loss="triplet_distance", kill_after=None, scores=()
             raise Killed
 
     return fit(
-        model, criterion, Images(pictures, VIEW), labels, sampler, settings,
+        learner, Images(pictures, VIEW), labels, sampler, settings,
         seed=7, measure=lambda: {"R@1": next(scores, 0.5)}, resume=resume, device=torch.device("cpu"), after_epoch=stop,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("loss", ["triplet_distance", "margin", "proxy_anchor"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kill_after", [2, 3])
-def test_a_resumed_training_ends_with_the_weights_of_an_unbroken_one(pictures, tmp_path, loss, kill_after):
-    unbroken = run(pictures, ResumeFile(tmp_path / "unbroken", "x"), loss=loss)
+def test_a_resumed_training_ends_with_the_weights_of_an_unbroken_one(pictures, tmp_path, method, kill_after):
+    unbroken = run(pictures, ResumeFile(tmp_path / "unbroken", "x"), method=method)
     with pytest.raises(Killed):
-        run(pictures, ResumeFile(tmp_path / "killed", "x"), loss=loss, kill_after=kill_after)
-    resumed = run(pictures, ResumeFile(tmp_path / "killed", "x"), loss=loss)
+        run(pictures, ResumeFile(tmp_path / "killed", "x"), method=method, kill_after=kill_after)
+    resumed = run(pictures, ResumeFile(tmp_path / "killed", "x"), method=method)
     assert resumed.history == unbroken.history
     assert resumed.last.keys() == unbroken.last.keys()
     assert all(torch.equal(resumed.last[name], unbroken.last[name]) for name in unbroken.last)
@@ -102,7 +119,7 @@ def test_patience_ends_a_training_that_no_longer_improves(pictures, tmp_path):
 
 def test_the_trunk_rests_during_warm_up(pictures, tmp_path):
     seed_everything(7)
-    start = Embedder({"name": "tiny", "weights": None, "batch_norm": "trained"}, pooling="average", dim=8).state_dict()
+    start = LEARNERS["embedder"]({**SETTINGS, **METHODS["projected"]}, classes=6).model.state_dict()
     settings = {**SETTINGS, "budget": {**SETTINGS["budget"], "epochs": 1}}
     fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), settings=settings)
     assert torch.equal(fitted.last["model.trunk.stages.stage1.0.weight"], start["trunk.stages.stage1.0.weight"])
@@ -110,7 +127,11 @@ def test_the_trunk_rests_during_warm_up(pictures, tmp_path):
 
 
 def test_a_diverging_training_says_so(pictures, tmp_path):
-    rates = {**SETTINGS["optimiser"], "lr": dict.fromkeys(("trunk", "head", "proxies", "boundaries"), 1e30)}
-    settings = {**SETTINGS, "optimiser": rates, "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0}}
+    rates = {**SETTINGS["optimiser"], "lr": dict.fromkeys(SETTINGS["optimiser"]["lr"], 1e30)}
+    settings = {
+        **SETTINGS,
+        "optimiser": rates,
+        "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0, "resting": []},
+    }
     with pytest.raises(ValueError, match=r"loss is (nan|inf) at epoch \d, batch \d: training diverged"):
-        run(pictures, ResumeFile(tmp_path / "state", "x"), loss="npair", settings=settings)
+        run(pictures, ResumeFile(tmp_path / "state", "x"), method="diverging", settings=settings)

@@ -37,12 +37,12 @@ def preload():
     parent = start_parent()
 
 
-def code(*entry_points):
-    """Digest of the code behind a rule, for the parts that a job's recipe names."""
+def code(*entry_points, stage="evaluate"):
+    """Digest of the code behind a rule, for the parts that a job's recipe names up to a stage."""
 
     def digest(wildcards):
         if hasattr(wildcards, "recipe"):
-            return code_digest(entry_points, plan.settings(wildcards.recipe, wildcards.dataset))
+            return code_digest(entry_points, plan.settings(wildcards.recipe, wildcards.dataset, stage))
         return code_digest(
             entry_points,
             dataset_specification(wildcards) if hasattr(wildcards, "dataset") else None,
@@ -64,6 +64,16 @@ def result_of(stage, pattern):
         return pattern.format(recipe=recipe, dataset=wildcards.dataset, seed=wildcards.seed)
 
     return path
+
+
+def strangers_manifest(wildcards):
+    strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
+    return f"{DATA}/splits/{strangers.name}.csv" if strangers else []
+
+
+def strangers_root(wildcards):
+    strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
+    return strangers.root if strangers else ""
 
 
 def manifest_of(wildcards):

@@ -14,7 +14,7 @@ rule embed:
     params:
         settings=settings("embed"),
         root=root_of,
-        code=code("lookalike.stages.embed:embed"),
+        code=code("lookalike.stages.embed:embed", stage="embed"),
     message:
         "Embed {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:

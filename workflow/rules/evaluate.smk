@@ -1,5 +1,6 @@
 rule evaluate:
     input:
+        model=result_of("train", rules.train.output.model),
         embeddings=result_of("embed", rules.embed.output.embeddings),
     output:
         metrics=f"{RESULTS}/metrics/{{recipe}}/{{dataset}}/seed{{seed}}.json",

@@ -1,6 +1,7 @@
 rule train:
     input:
         manifest=manifest_of,
+        strangers=strangers_manifest,
     output:
         model=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
         history=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.csv",
@@ -16,7 +17,8 @@ rule train:
     params:
         settings=settings("train"),
         root=root_of,
-        code=code("lookalike.stages.train:train"),
+        strangers_root=strangers_root,
+        code=code("lookalike.stages.train:train", stage="train"),
         resume=f"{RESULTS}/models/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
         tags=tags,
     message:

@@ -9,6 +9,7 @@ call(
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,
     recall_at=snakemake.params.recall_at,
+    model=snakemake.input.model,
     embeddings=snakemake.input.embeddings,
     metrics=snakemake.output.metrics,
     tags=snakemake.params.tags,

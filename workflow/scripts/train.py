@@ -16,5 +16,7 @@ call(
     history=snakemake.output.history,
     resume=snakemake.params.resume,
     tags=snakemake.params.tags,
+    strangers=str(snakemake.input.strangers or ""),
+    strangers_root=snakemake.params.strangers_root,
     workers=snakemake.threads - 1,
 )

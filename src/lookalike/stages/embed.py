@@ -1,4 +1,4 @@
-"""Embed the test pictures with a trained model."""
+"""Represent the test pictures with a trained model."""
 
 from __future__ import annotations
 
@@ -9,39 +9,49 @@ import torch
 
 from lookalike.files import write_tensors
 from lookalike.manifest import read_role, test_roles
-from lookalike.models.inference import embed_images
-from lookalike.models.saved import load_model
+from lookalike.models.inference import represent_images
+from lookalike.models.representations import REPRESENTATIONS
+from lookalike.models.saved import CHECKPOINTS, load_model
 from lookalike.training.images import Images
+from lookalike.training.learner import named
+from lookalike.training.learners import LEARNERS
 
 
 def embed(
     settings: Mapping[str, Any], *, model: str, manifest: str, root: str, embeddings: str, workers: int = 0
 ) -> None:
-    """Embed every test role with the best and with the last checkpoint.
+    """Represent every test role, and if the recipe asks for it the training pictures, with both checkpoints.
 
     Args:
         settings: the recipe's ``embed`` section.
         model: safetensors of a training.
         manifest: CSV of the split.
         root: folder of the pictures.
-        embeddings: safetensors to write: ``<checkpoint>/<role>`` ``(N, D)`` float32 and ``labels/<role>`` ``(N,)``.
+        embeddings: safetensors to write: ``<checkpoint>/<role>/<name>``, tensors with a row per picture (the last
+            checkpoint only where it is not the best one), and
+            ``labels/<role>`` ``(N,)``.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
+    wanted = [*test_roles(manifest), *(["train"] if settings["training_pictures"] else [])]
+    roles = {role: read_role(manifest, root, role) for role in wanted}
     tensors = {f"labels/{role}": rows.labels for role, rows in roles.items()}
     about: dict[str, Any] = {}
-    for checkpoint in ("best", "last"):
+    for checkpoint in CHECKPOINTS:
         network, about = load_model(model, checkpoint)
         network.to(device).to(memory_format=torch.channels_last)
-        view = about["settings"]["test_image"]
+        name, options = named(settings["representation"])
+        represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], **options)
         for role, rows in roles.items():
-            same = checkpoint == "last" and about["best_epoch"] == about["epochs"]
-            tensors[f"{checkpoint}/{role}"] = (
-                tensors[f"best/{role}"].clone()
-                if same
-                else embed_images(
-                    network, Images(rows.paths, view), batch_size=settings["batch_size"], device=device, workers=workers
-                )
+            found = represent_images(
+                represent,
+                network,
+                Images(rows.paths, about["settings"]["test_image"]),
+                batch_size=settings["batch_size"],
+                device=device,
+                workers=workers,
             )
+            tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in found.items()}
+        if about["best_epoch"] == about["epochs"]:
+            break  # both are one checkpoint
     write_tensors(embeddings, tensors, {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")})

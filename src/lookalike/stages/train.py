@@ -9,21 +9,21 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import nn
 
 from lookalike.files import replacing, write_tensors
-from lookalike.losses import build_loss
 from lookalike.manifest import read_role, test_roles
-from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
+from lookalike.metrics.search import Search
 from lookalike.models.backbones import weights_digest
-from lookalike.models.embedder import Embedder
-from lookalike.models.inference import embed_images
+from lookalike.models.inference import represent_images
 from lookalike.parameters import canonical
 from lookalike.samplers import build_sampler
 from lookalike.tracking import Tracked
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Images
+from lookalike.training.learner import Learner, named
+from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import fit, seed_everything
+from lookalike.training.noise import disturbed
 
 
 def train(
@@ -37,6 +37,8 @@ def train(
     history: str,
     resume: str,
     tags: Mapping[str, str],
+    strangers: str = "",
+    strangers_root: str = "",
     workers: int = 0,
 ) -> None:
     """Train, and keep the model after the last epoch and after the best one.
@@ -52,20 +54,23 @@ def train(
         history: CSV to write: loss, and where it was measured R@1, per epoch.
         resume: file of an unfinished training, which is continued if it is this one.
         tags: by which MLflow finds the run.
+        strangers: manifest of other pictures, for recipes with image noise; else empty.
+        strangers_root: folder of these pictures.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     seed_everything(seed)
-    embedder = Embedder(settings["backbone"], **settings["embedding"]).to(device).to(memory_format=torch.channels_last)
     training = read_role(manifest, root, "train")
+    others = read_role(strangers, strangers_root, "train").paths if strangers else []
+    training = disturbed(training, settings["noise"], others, seed=seed)
     labels, classes = training.numbered()
-    loss, budget = nn.Module(), dict(settings["budget"])
+    learner = LEARNERS[settings["method"]["name"]](settings, classes=classes).to(device)
+    learner.model.to(memory_format=torch.channels_last)
+    budget = dict(settings["budget"])
     if settings["loss"] is None:
         budget["epochs"] = 0  # nothing to learn: the network is used as it comes
-    else:
-        loss = build_loss(*_named(settings["loss"]), classes=classes, embedding_dim=embedder.dim).to(device)
     sampler = build_sampler(
-        *_named(settings["sampler"]),
+        *named(settings["sampler"]),
         labels=labels,
         coarse_labels=training.coarse.get("super"),
         batch_size=settings["batch_size"],
@@ -76,28 +81,29 @@ def train(
         "seed": seed,
         "code": code,
         "classes": classes,
-        "data": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
+        "data": hashlib.sha256(b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)).hexdigest(),
         "weights": weights_digest(settings["backbone"]["weights"]),
     }
     about = {"settings": dict(settings), **facts}
     unfinished = ResumeFile(Path(resume), hashlib.sha256(canonical(about).encode()).hexdigest())
     with Tracked(tags, {"train": settings, **facts, "device": str(device)}) as tracked:
         fitted = fit(
-            embedder,
-            loss,
+            learner,
             Images(training.paths, settings["image"]),
             labels,
             sampler,
             {**settings, "budget": budget},
             seed=seed,
-            measure=_measure(embedder, manifest, root, settings["test_image"], device, workers),
+            measure=_measure(learner, manifest, root, settings["test_image"], device, workers),
             resume=unfinished,
             device=device,
             workers=workers,
             after_epoch=tracked.epoch,
         )
         with replacing(history) as path:
-            pd.DataFrame(fitted.history, columns=["epoch", "loss", "R@1"]).to_csv(path, index=False)
+            found = pd.DataFrame(fitted.history)
+            first = ["epoch", "loss", "R@1"]
+            found.reindex(columns=[*first, *found.columns.difference(first)]).to_csv(path, index=False)
         epochs = len(fitted.history)
         kept = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
         states = {f"{kind}/{key}": value for kind, state in kept.items() for key, value in state.items()}
@@ -107,24 +113,20 @@ def train(
 
 
 def _measure(
-    embedder: nn.Module, manifest: str, root: str, view: Mapping[str, Any], device: torch.device, workers: int
+    learner: Learner, manifest: str, root: str, view: Mapping[str, Any], device: torch.device, workers: int
 ) -> Callable[[], dict[str, float]]:
     """What is measured between epochs: retrieval among the test pictures, or of queries in their gallery."""
     roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
     pictures = {role: Images(rows.paths, view) for role, rows in roles.items()}
     labels = [rows.labels for rows in roles.values()]
+    search = Search(labels[0], labels[-1], (1,), self_match=len(roles) == 1)
 
     def measure() -> dict[str, float]:
         found = [
-            embed_images(embedder, images, batch_size=256, device=device, workers=workers)
+            represent_images(learner.represent, learner.model, images, batch_size=256, device=device, workers=workers)
             for images in pictures.values()
         ]
-        return retrieval_metrics_from_embeddings(
-            found[0], labels[0], found[-1], labels[-1], ks=(1,), self_match=len(roles) == 1
-        )
+        with torch.no_grad():
+            return type(learner).scoring(learner.model, found[0], found[-1], search)
 
     return measure
-
-
-def _named(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    return part["name"], {key: value for key, value in part.items() if key != "name"}

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Images, batches
+from lookalike.training.learner import Learner
 from lookalike.training.optimiser import build_optimiser, set_rates
 
 State = dict[str, Tensor]
@@ -32,8 +33,7 @@ class Fit:
 
 
 def fit(
-    model: nn.Module,
-    loss: nn.Module,
+    learner: Learner,
     images: Images,
     labels: Tensor,
     sampler: Any,
@@ -52,8 +52,7 @@ def fit(
     the CPU it ends with the same weights bit for bit.
 
     Args:
-        model: ``(B, 3, H, W)`` images to what the loss takes.
-        loss: of the model's output and labels ``(B,)``; may have parameters of its own.
+        learner: model and loss, and what its method does with a batch.
         images: training pictures.
         labels: ``(N,)`` int64, of all training pictures.
         sampler: batches of indices, with ``set_epoch``.
@@ -69,18 +68,16 @@ def fit(
         The states after the last epoch and after the epoch with the best ``R@1`` (the first of several).
     """
     budget = settings["budget"]
-    optimiser = build_optimiser(settings["optimiser"], model, loss)
-    mixed = settings["mixed_precision"] and device.type == "cuda"
-    scaler = torch.amp.GradScaler(device.type, enabled=mixed)
-    whole = nn.ModuleDict({"model": model, "loss": loss})
-    fitted = Fit(last=_copy(whole), best=_copy(whole), best_epoch=0)
+    optimiser = build_optimiser(settings["optimiser"], learner)
+    scaler = torch.amp.GradScaler(device.type, enabled=settings["mixed_precision"] and device.type == "cuda")
+    fitted = Fit(last=_copy(learner), best=_copy(learner), best_epoch=0)
     start = 0
     if (state := resume.read()) is not None:
         start = state["epoch"]
-        whole.load_state_dict(state["last"])
+        learner.load_state_dict(state["last"])
         optimiser.load_state_dict(state["optimiser"])
         scaler.load_state_dict(state["scaler"])
-        fitted = Fit(_copy(whole), state["best"], state["best_epoch"], state["history"])
+        fitted = Fit(_copy(learner), state["best"], state["best_epoch"], state["history"])
         print(f"continuing after epoch {start} of {budget['epochs']}")
 
     for epoch in range(start, budget["epochs"]):
@@ -88,26 +85,25 @@ def fit(
         seed_everything(epoch_seed := seed * 100_003 + epoch)
         sampler.set_epoch(epoch)
         set_rates(optimiser, settings["optimiser"], settings["schedule"], epoch)
-        model.train()
+        learner.set_epoch(epoch)
+        learner.train()
         total, seen = 0.0, 0
         steps = 0
         for pictures, chosen in batches(images, sampler, seed=epoch_seed, device=device, workers=workers):
             optimiser.zero_grad()
-            with torch.autocast(device.type, enabled=mixed):
-                output = model(pictures)
-            value = loss(output.float(), labels[chosen].to(device))
+            value = learner(pictures, labels[chosen].to(device))
             if not torch.isfinite(value):
                 raise ValueError(f"loss is {value.item()} at epoch {epoch + 1}, batch {steps + 1}: training diverged")
             scaler.scale(value).backward()
             _step(optimiser, scaler, settings["optimiser"]["clip_norm"])
             total, seen, steps = total + value.item(), seen + len(chosen), steps + 1
-        line: dict[str, float] = {"epoch": epoch + 1, "loss": total / max(steps, 1)}
+        line: dict[str, float] = {"epoch": epoch + 1, "loss": total / max(steps, 1)} | learner.measures()
         last_epoch = epoch + 1 == budget["epochs"]
         rate = seen / (time.monotonic() - started)
         if (epoch + 1) % budget["evaluate_every"] == 0 or last_epoch:
             line |= measure()
         fitted.history.append(line)
-        fitted.last = _copy(whole)
+        fitted.last = _copy(learner)
         if "R@1" in line and line["R@1"] > max((old["R@1"] for old in fitted.history[:-1] if "R@1" in old), default=-1):
             fitted.best, fitted.best_epoch = fitted.last, epoch + 1
         _report(line, budget["epochs"], rate, (time.monotonic() - started) * (budget["epochs"] - epoch - 1))
@@ -152,6 +148,6 @@ def _copy(module: nn.Module) -> State:
 
 
 def _report(line: Mapping[str, float], epochs: int, rate: float, left_s: float) -> None:
-    measures = "".join(f"  {name} {100 * value:.1f}" for name, value in line.items() if name not in ("epoch", "loss"))
+    measures = f"  R@1 {100 * line['R@1']:.1f}" if "R@1" in line else ""
     left = f"{left_s / 60:.0f} min" if left_s > 90 else f"{left_s:.0f} s"
     print(f"epoch {line['epoch']:.0f}/{epochs}  loss {line['loss']:.4f}{measures}  {rate:.0f} images/s  {left} left")

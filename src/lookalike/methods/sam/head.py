@@ -13,7 +13,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from lookalike.models.embedder import Embedder, pool
+from lookalike.models.embedder import Embedder
+from lookalike.models.pooling import pool
 
 SMALLEST_LENGTH = 1e-12
 

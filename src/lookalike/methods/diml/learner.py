@@ -1,0 +1,45 @@
+"""DIML as recipes train it."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from lookalike.methods.diml.loss import DIMLLoss
+from lookalike.methods.diml.model import DIML
+from lookalike.methods.diml.scoring import located, structural_matching
+from lookalike.models.embedder import Embedder
+from lookalike.training.learner import Learner, Settings, Tensors, named
+
+
+class DIMLLearner(Learner):
+    """An embedder whose locations are trained: structure and mean of the locations together."""
+
+    scoring = staticmethod(structural_matching)
+    model: DIML
+
+    @classmethod
+    def build(cls, settings: Settings) -> DIML:
+        """An embedder with its locations; the vector of an image is the mean of its locations."""
+        embedder = Embedder(settings["backbone"], **settings["embedding"])
+        return DIML(embedder, "trunk", global_vector="locations", **named(settings["method"])[1])
+
+    def build_loss(self, settings: Settings, classes: int) -> DIMLLoss:
+        """Margin or Multi-Similarity on the mean of structural and global similarity."""
+        kind, options = named(settings["loss"])
+        return DIMLLoss(kind, classes, **options)
+
+    def forward(self, images: Tensor, labels: Tensor) -> Tensor:
+        """Loss of one batch."""
+        with self.half_precision(images):
+            regions = self.model.locations(images)
+        value: Tensor = self.loss(regions.float(), labels)
+        return value
+
+    @classmethod
+    def represent(cls, model: nn.Module, images: Tensor) -> Tensors:
+        """``embedding (N, D)`` and ``regions (N, R, D)``, unit vectors."""
+        return located(model, images)
+
+    def part_of(self, name: str) -> str:
+        """The embedder's trunk lies one step deeper than elsewhere."""
+        return super().part_of(name.replace("model.embedder.", "model."))

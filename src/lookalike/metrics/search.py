@@ -1,0 +1,77 @@
+"""One search of queries in a gallery, whose result is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from lookalike.metrics.blocks import Representation, Score
+from lookalike.metrics.positives import count_positives
+from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings, retrieval_metrics_from_ranking
+
+Tensors = Mapping[str, Tensor]  # representations of N images: tensors with N rows, by name
+# Called with model, queries, gallery and search; what else one takes is set in a recipe.
+Scoring = Callable[..., dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Who searches whom, and what is counted.
+
+    Attributes:
+        query_labels: ``(Q,)`` int64.
+        gallery_labels: ``(G,)`` int64.
+        ks: cut-offs of Recall@k.
+        self_match: query i is gallery item i and does not find itself.
+        count_query_in_r: R of RP and MAP@R counts the query too.
+    """
+
+    query_labels: Tensor
+    gallery_labels: Tensor
+    ks: Sequence[int]
+    self_match: bool
+    count_query_in_r: bool = False
+
+    @property
+    def depth(self) -> int:
+        """Ranks that every metric but mAP needs: the largest k or R."""
+        largest = int(self.class_sizes.max()) + self.count_query_in_r
+        return min(max(largest, *self.ks), len(self.gallery_labels) - self.self_match)
+
+    @property
+    def class_sizes(self) -> Tensor:
+        """Positives of each query in the gallery, ``(Q,)``."""
+        return count_positives(self.query_labels, self.gallery_labels, self_match=self.self_match)
+
+    def by_score(
+        self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
+    ) -> dict[str, float]:
+        """Metrics of all scores, ``mAP`` too."""
+        return retrieval_metrics_from_embeddings(
+            query,
+            self.query_labels,
+            gallery,
+            self.gallery_labels,
+            ks=self.ks,
+            self_match=self.self_match,
+            count_query_in_r=self.count_query_in_r,
+            score=score,
+        )
+
+    def by_ranking(self, ranking: Tensor) -> dict[str, float]:
+        """Metrics of the first ``depth`` ranks ``(Q, depth)``, without ``mAP``."""
+        return retrieval_metrics_from_ranking(
+            ranking,
+            self.query_labels,
+            self.gallery_labels,
+            class_sizes=self.class_sizes,
+            ks=self.ks,
+            count_query_in_r=self.count_query_in_r,
+        )
+
+
+def cosine(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:
+    """Metrics by cosine similarity of the embeddings; the model is not read."""
+    return search.by_score(query["embedding"], gallery["embedding"])

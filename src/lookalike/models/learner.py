@@ -1,0 +1,55 @@
+"""Plain metric learning: an embedder and a loss of its embeddings."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from torch import Tensor, nn
+
+from lookalike.losses import build_loss
+from lookalike.methods.contextual.head import Projector
+from lookalike.methods.contextual.regularised import Regularised
+from lookalike.models.embedder import Embedder
+from lookalike.training.learner import Learner, Settings, Tensors, named
+
+
+class EmbedderLearner(Learner):
+    """Any loss of ``LOSSES`` on the embeddings, or on what a projector makes of them while training."""
+
+    def __init__(self, settings: Settings, *, classes: int) -> None:
+        super().__init__(settings, classes=classes)
+        projector = settings["projector"]
+        self.projector = nn.Identity() if projector is None else Projector(self._dim, **projector)
+
+    @property
+    def _dim(self) -> int:
+        return cast(Embedder, self.model).dim
+
+    @classmethod
+    def build(cls, settings: Settings) -> Embedder:
+        """An embedder."""
+        return Embedder(settings["backbone"], **settings["embedding"])
+
+    def build_loss(self, settings: Settings, classes: int) -> nn.Module:
+        """A loss of ``LOSSES``, with the similarity regulariser where the recipe adds it."""
+        projector = settings["projector"]
+        dim = self._dim if projector is None else projector["width"]
+        loss = build_loss(*named(settings["loss"]), classes=classes, embedding_dim=dim)
+        regulariser = settings["regulariser"]
+        return loss if regulariser is None else Regularised(loss, **regulariser)
+
+    def forward(self, images: Tensor, labels: Tensor) -> Tensor:
+        """Loss of one batch."""
+        with self.half_precision(images):
+            embeddings = self.model(images)
+        value: Tensor = self.loss(self.projector(embeddings.float()), labels)
+        return value
+
+    @classmethod
+    def represent(cls, model: nn.Module, images: Tensor) -> Tensors:
+        """``embedding (N, D)``, not normalised."""
+        return {"embedding": model(images).float()}
+
+    def part_of(self, name: str) -> str:
+        """The projector is a part of its own."""
+        return "projector" if name.startswith("projector.") else super().part_of(name)

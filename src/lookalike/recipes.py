@@ -1,0 +1,197 @@
+"""Recipes as ``params/recipes`` states them: read, laid over each other, and checked before any job starts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lookalike import fidelity, source
+from lookalike.parameters import Settings, check, merge, read
+from lookalike.paths import project_root
+
+STAGES = ("train", "embed", "evaluate")
+# Parts that a recipe chooses by name, and the dictionaries they are looked up in.
+LOOKUPS = {
+    ("train", "backbone"): ("lookalike.models.backbones", "BACKBONES"),
+    ("train", "method"): ("lookalike.training.learners", "LEARNERS"),
+    ("train", "sampler"): ("lookalike.samplers", "SAMPLERS"),
+    ("embed", "representation"): ("lookalike.models.representations", "REPRESENTATIONS"),
+    ("evaluate", "scoring"): ("lookalike.scoring", "SCORINGS"),
+}
+# Definitions whose arguments are a part's options, where those are not the arguments of the part itself.
+OPTIONS = {
+    "avsl": ("lookalike.methods.avsl.model:AVSL",),
+    "diml": ("lookalike.methods.diml.model:DIML",),
+    "embedder": (),
+    "sam": ("lookalike.methods.sam.model:SimilarityAttention", "lookalike.methods.sam.loss:SimilarityMiningLoss"),
+    "locations": ("lookalike.methods.diml.model:DIML",),
+    "structural_matching": ("lookalike.methods.diml.model:DIML",),
+}
+# Arguments that the pipeline passes by itself.
+SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
+SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
+SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options"}
+# How the representations of a method can be compared.
+SCORINGS_OF = {
+    "avsl": ("graph",),
+    "diml": ("structural_matching", "cosine", "shared_neighbours"),
+    "embedder": ("cosine", "structural_matching", "shared_neighbours"),
+    "sam": ("cosine", "structural_matching", "shared_neighbours"),
+}
+
+
+def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
+    """All recipes, each as layers to lay over each other, and the files that define them: their papers.
+
+    The layers are ``params/defaults.yaml``, the file's defaults, the recipes that it is ``like``, and its own values.
+    To the recipes of the files come those that try the options of `lookalike.fidelity`.
+
+    Raises:
+        ValueError: for a name that two files use, a recipe that is like itself or like none.
+    """
+    raw: dict[str, tuple[Settings, Settings]] = {}
+    papers: dict[str, str] = {}
+    for path in sorted((project_root() / "params" / "recipes").glob("*.yaml")):
+        content = read(path.relative_to(project_root()), "recipes")
+        for name, values in content["recipes"].items():
+            if name in raw:
+                raise ValueError(f"{path}: a recipe named {name!r} exists already; names are shared by all files")
+            raw[name] = (content.get("defaults", {}), values)
+            papers[name] = path.stem
+    general = read("params/defaults.yaml", "sections")
+
+    def layers(name: str, trail: tuple[str, ...]) -> list[Settings]:
+        if name in trail:
+            raise ValueError(f"recipe {trail[0]!r} is like itself: {' -> '.join((*trail, name))}")
+        defaults, values = raw[name]
+        if "like" not in values:
+            return [general, defaults, values]
+        known(values["like"], raw, f"recipe {name}, like")
+        return [*layers(values["like"], (*trail, name)), values]
+
+    # Originals before those that are like them: shared results carry the original's name.
+    ordered = sorted(raw, key=lambda name: "like" in raw[name][1])
+    recipes = {name: layers(name, ()) for name in ordered}
+    for trial in fidelity.trials():
+        known(trial.recipe, raw, f"params/fidelity/{trial.paper}.yaml, {trial.option}, recipe")
+        recipes[trial.name] = [*recipes[trial.recipe], trial.settings]
+        papers[trial.name] = "fidelity"
+    return recipes, papers
+
+
+def sections_on(layers: Sequence[Settings], paper: str, published: str | None, scale: Mapping[str, Any]) -> Settings:
+    """The sections of a recipe as they apply to one data set at one scale.
+
+    Each layer's values for the data set lie right above the layer: a recipe's own values hold on every data set.
+    Sizes follow the scale's ``embedding_dims``: those of embedding and projector, and AVSL's edges per node, which keep
+    their share of the nodes. A scale's batch is cut to whole groups of the sampler.
+
+    Args:
+        layers: of the recipe, as `read_recipes` gives them.
+        paper: of the recipe, whose options a ``fidelity`` sets.
+        published: published data set that is stood in for, ``None`` for own pictures.
+        scale: the scale's values.
+    """
+    values = _laid({}, layers, published)
+    if (level := values.get("fidelity", "recommended")) != "recommended":
+        values = _laid(values, [fidelity.overrides(paper, level, values)], published)
+    stated = values["train"].get("embedding", {}).get("dim")
+    values = merge(values, scale.get("recipe", {}))
+    sections: Settings = {stage: values.get(stage, {}) for stage in STAGES}
+    train, sizes = sections["train"], scale.get("embedding_dims", {})
+    embedding = train.get("embedding", {})
+    embedding["dim"] = sizes.get(embedding.get("dim"), embedding.get("dim"))
+    group = train.get("sampler", {}).get("per_class", 1)
+    if train.get("batch_size", 0) >= group:
+        train["batch_size"] -= train["batch_size"] % group
+    if train.get("projector"):
+        train["projector"]["width"] = sizes.get(train["projector"]["width"], train["projector"]["width"])
+    if "k" in train["method"] and stated and embedding["dim"]:
+        train["method"]["k"] = max(1, round(train["method"]["k"] * embedding["dim"] / stated))
+    return sections
+
+
+def _laid(values: Settings, layers: Sequence[Settings], published: str | None) -> Settings:
+    for layer in layers:
+        values = merge(merge(values, layer), layer.get("per_dataset", {}).get(published, {}))
+    return values
+
+
+def check_recipe(sections: Settings, place: str) -> None:
+    """Refuse a recipe with a part, an option or a combination that does not exist.
+
+    Args:
+        sections: as `sections_on` gives them.
+        place: what the message calls the recipe.
+
+    Raises:
+        ValueError: naming the place, the key and what would be right.
+    """
+    check(sections, "recipe", place)
+    for (stage, part), (module, dictionary) in LOOKUPS.items():
+        chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
+        entries = source.lookup(module, dictionary)
+        known(chosen["name"], entries, f"{at}.name")
+        if part != "backbone":
+            known_keys(chosen, _arguments(OPTIONS.get(chosen["name"], (entries[chosen["name"]],))), at)
+    train, method = sections["train"], sections["train"]["method"]["name"]
+    if train["loss"] is not None:
+        losses, of_method = losses_of(method), "" if method == "embedder" else f" (method {method})"
+        known(train["loss"]["name"], losses, f"{place}, train.loss.name{of_method}")
+        known_keys(train["loss"], _loss_arguments(method, losses[train["loss"]["name"]]), f"{place}, train.loss")
+    elif method != "embedder":
+        raise ValueError(f"{place}, train.loss: method {method!r} needs a loss: {', '.join(losses_of(method))}")
+    known(
+        sections["evaluate"]["scoring"]["name"],
+        SCORINGS_OF[method],
+        f"{place}, evaluate.scoring.name (method {method})",
+    )
+    _check_together(sections, place)
+
+
+def losses_of(method: str) -> dict[str, str]:
+    """Losses that a method can be trained with: the plain ones, or for AVSL and DIML their own forms of some."""
+    if method in ("avsl", "diml"):
+        return source.lookup(f"lookalike.methods.{method}.loss", "TERMS")
+    return source.lookup("lookalike.losses", "LOSSES")
+
+
+def known(name: str, names: Iterable[str], place: str) -> None:
+    """Refuse a name that is not among the known ones.
+
+    Raises:
+        ValueError: naming the place, the nearest name and all names.
+    """
+    ordered = sorted(names)
+    if name not in ordered:
+        near = difflib.get_close_matches(str(name), ordered, n=1, cutoff=0)
+        hint = f", did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"{place}: unknown {name!r}{hint} Known: {', '.join(ordered)}")
+
+
+def known_keys(chosen: Mapping[str, Any], names: Iterable[str], place: str) -> None:
+    """Refuse an option that a part does not have."""
+    for key in chosen.keys() - {"name"}:
+        known(key, names, place)
+
+
+def _check_together(sections: Settings, place: str) -> None:
+    train, scoring = sections["train"], sections["evaluate"]["scoring"]["name"]
+    located = sections["embed"]["representation"]["name"] == "locations"
+    if scoring == "structural_matching" and not located and train["method"]["name"] != "diml":
+        raise ValueError(f"{place}, embed.representation.name: 'structural_matching' needs 'locations', not 'own'")
+    k, dim = train["method"].get("k"), train["embedding"]["dim"]
+    if k is not None and k > dim:
+        raise ValueError(f"{place}, train.method.k: {k} edges per node exceed the {dim} nodes (embedding.dim)")
+    if train["projector"] is not None and "projector" not in train["optimiser"]["lr"]:
+        raise ValueError(f"{place}, train.optimiser.lr: a projector needs a rate of its own, 'projector'")
+
+
+def _loss_arguments(method: str, definition: str) -> set[str]:
+    extra = {"avsl": ("lookalike.methods.avsl.loss:AVSLLoss",), "diml": ("lookalike.methods.diml.matching:Matching",)}
+    return _arguments((definition, *extra.get(method, ()))) - {"kind"}
+
+
+def _arguments(definitions: Iterable[str]) -> set[str]:
+    return {name for definition in definitions for name in source.constructor_arguments(definition)} - SUPPLIED

@@ -1,0 +1,15 @@
+"""How representations are compared when they are evaluated, by the name that recipes give it."""
+
+from __future__ import annotations
+
+from lookalike.methods.avsl.scoring import graph
+from lookalike.methods.contextual.scoring import shared_neighbours
+from lookalike.methods.diml.scoring import structural_matching
+from lookalike.metrics.search import Scoring, cosine
+
+SCORINGS: dict[str, Scoring] = {
+    "cosine": cosine,
+    "graph": graph,
+    "shared_neighbours": shared_neighbours,
+    "structural_matching": structural_matching,
+}
