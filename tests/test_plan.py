@@ -110,7 +110,7 @@ REFUSED = [
         "scales/mini",
         "tables: [avsl_1",
         "tables: [avsl_9",
-        r"mini\.yaml, tables: unknown 'avsl_9', did you mean 'avsl_1'",
+        r"mini\.yaml, tables: unknown 'avsl_9', did you mean 'avsl_\d'",
     ),
     ("scales/mini", "title:", "titel:", r"mini\.yaml: unknown key 'titel', did you mean 'title'"),
     ("scales/mini", "figurines_birds:", "figurine_birds:", r"datasets/figurine_birds\.yaml does not exist"),
