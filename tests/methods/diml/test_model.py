@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pytest
 import torch
 from torch import nn
@@ -266,3 +268,16 @@ def test_wrong_layers_and_images_are_refused(images, clustered):
     for depth in (0, 10):
         with pytest.raises(ValueError, match=f"depth={depth} is outside"):
             make().rank(clustered, clustered, depth=depth)
+
+
+def test_representations_keep_the_precision_of_the_projection_under_autocast():
+    torch.manual_seed(0)
+    model = DIML(nn.Sequential(OrderedDict(
+        maps=nn.Conv2d(3, 6, 3, padding=1), pool=nn.AdaptiveAvgPool2d(1), flat=nn.Flatten(), head=nn.Linear(6, 4)
+    )), "maps", side=2)  # fmt: skip
+    images = torch.randn(3, 3, 8, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        lower = model.represent(images)
+    assert lower.regions.dtype == lower.global_vector.dtype == torch.float32
+    exact = model.represent(images)
+    torch.testing.assert_close(lower.regions, exact.regions, rtol=0, atol=2e-2)

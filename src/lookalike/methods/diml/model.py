@@ -203,7 +203,12 @@ class DIML(nn.Module):
         return Explanation(query.global_vector @ gallery.global_vector.T, match)
 
     def _embed(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Embeddings ``(N, D)`` and locations ``(N, R, D)``, neither normalised."""
+        """Embeddings ``(N, D)`` and locations ``(N, R, D)``, neither normalised.
+
+        Of the precision of the projection where the network runs in a lower one: in 16 bits similar images would tie.
+        """
         embeddings, feature_map = embed_with_map(self.embedder, self.feature_layer, images)
-        z = project(feature_map, self.projection.weight, self.projection.bias)
-        return embeddings, locations(z, self.side, self.pooling)
+        with torch.autocast(images.device.type, enabled=False):
+            weight, bias = self.projection.weight, self.projection.bias
+            z = project(feature_map.to(weight.dtype), weight, bias)
+            return embeddings.to(weight.dtype), locations(z, self.side, self.pooling)
