@@ -132,7 +132,8 @@ def check_recipe(sections: Settings, place: str) -> None:
     for (stage, part), (module, dictionary) in LOOKUPS.items():
         chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
         entries = source.lookup(module, dictionary)
-        known(chosen["name"], entries, f"{at}.name")
+        if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
+            known(chosen["name"], entries, f"{at}.name")
         if part != "backbone":
             known_keys(chosen, _arguments(OPTIONS.get(chosen["name"], (entries[chosen["name"]],))), at)
     train, method = sections["train"], sections["train"]["method"]["name"]

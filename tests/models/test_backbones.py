@@ -14,12 +14,20 @@ from lookalike.models.tiny import Tiny
 IMAGES = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
 
 
+CHANNELS = {
+    "resnet50": [512, 1024, 2048],
+    "resnet18": [128, 256, 512],
+    "squeezenet1_1": [128, 256, 512],
+    "tiny": [16, 32, 96],
+}
+
+
 @pytest.mark.parametrize("name", BACKBONES)
 def test_a_trunk_returns_the_last_stages_with_the_promised_channels(name):
     trunk = Trunk(name, None, "trained", levels=3).eval()
     with torch.no_grad():
         maps = trunk(IMAGES)
-    assert [level.shape[1] for level in maps] == list(BACKBONES[name].channels)
+    assert [level.shape[1] for level in maps] == list(trunk.channels) == CHANNELS[name]
     assert all(low.shape[2] >= high.shape[2] for low, high in itertools.pairwise(maps))
     assert all(float(level.min()) >= 0 for level in maps)  # every stage ends with a ReLU
 
@@ -81,3 +89,25 @@ def test_the_two_initialisations_of_the_linear_layer():
     assert default.weight.abs().max() <= 512**-0.5
     with pytest.raises(ValueError, match="unknown initialisation 'zeros'; known: default, kaiming"):
         Embedder(backbone, pooling="average", dim=4, initialisation="zeros")
+
+
+def test_any_classifier_of_torchvision_is_read_at_named_stages():
+    stages = ["features.6", "features.13", "features.18"]
+    trunk = Trunk("mobilenet_v2", None, "trained", levels=3, stages=stages).eval()
+    with torch.no_grad():
+        maps = trunk(IMAGES)
+    assert [level.shape[1] for level in maps] == list(trunk.channels) == [32, 96, 1280]
+    assert all(module.training for module in Trunk("mobilenet_v2", None, "trained", stages=stages).modules())
+
+
+def test_stages_that_cannot_be_read_are_refused():
+    with pytest.raises(ValueError, match="backbone 'mobilenet_v2' needs `stages`"):
+        Trunk("mobilenet_v2", None, "trained")
+    with pytest.raises(
+        ValueError, match="unknown backbone 'resnet'; known: resnet50, .*, and torchvision's classifiers"
+    ):
+        Trunk("resnet", None, "trained")
+    with pytest.raises(ValueError, match="mobilenet_v2 has no part 'layer4'; it consists of features, classifier"):
+        Trunk("mobilenet_v2", None, "trained", stages=["layer4"])
+    with pytest.raises(ValueError, match=r"'classifier' gives shape \(1, 1000\), it must give maps"):
+        Trunk("mobilenet_v2", None, "trained", stages=["classifier"])

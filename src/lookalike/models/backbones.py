@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,14 +22,13 @@ class Backbone:
     """A network and its last three stages, lowest first; each stage ends with a ReLU."""
 
     build: Callable[[], nn.Module]
-    stages: tuple[str, str, str]  # names in the network
-    channels: tuple[int, int, int]
+    stages: tuple[str, ...]  # names in the network
 
 
-RESNET50 = Backbone(models.resnet50, ("layer2", "layer3", "layer4"), (512, 1024, 2048))
-RESNET18 = Backbone(models.resnet18, ("layer2", "layer3", "layer4"), (128, 256, 512))
-SQUEEZENET1_1 = Backbone(models.squeezenet1_1, ("features.4", "features.7", "features.12"), (128, 256, 512))
-TINY = Backbone(Tiny, ("stage1", "stage2", "stage3"), (16, 32, 96))
+RESNET50 = Backbone(models.resnet50, ("layer2", "layer3", "layer4"))
+RESNET18 = Backbone(models.resnet18, ("layer2", "layer3", "layer4"))
+SQUEEZENET1_1 = Backbone(models.squeezenet1_1, ("features.4", "features.7", "features.12"))
+TINY = Backbone(Tiny, ("stage1", "stage2", "stage3"))
 
 BACKBONES = {
     "resnet50": RESNET50,
@@ -42,29 +42,36 @@ class Trunk(nn.Module):
     """The stages of a backbone that a method reads.
 
     Args:
-        name: key of ``BACKBONES``.
+        name: key of ``BACKBONES``, or any classifier of torchvision if its ``stages`` are given.
         weights: name of torchvision weights (``IMAGENET1K_V1``; never ``DEFAULT``, which changes with the version),
             path of a state dict relative to the project's root, or ``None`` for a random start.
         batch_norm: ``trained``; ``frozen_statistics``, which normalises by the stored statistics and trains scale and
             shift; ``frozen``, which trains neither.
-        levels: how many of the last stages are returned, 1 to 3.
+        levels: how many of the last stages are returned.
+        stages: names of the stages that are read, lowest first; ``None`` for those of ``BACKBONES``.
 
     Raises:
-        ValueError: for an unknown name, weights that do not exist or do not fit, or a number of levels outside 1..3.
+        ValueError: for an unknown name or stage, weights that do not exist or do not fit, or a number of levels outside
+            1 to the number of stages.
     """
 
-    def __init__(self, name: str, weights: str | None, batch_norm: str, levels: int = 1) -> None:
+    def __init__(
+        self, name: str, weights: str | None, batch_norm: str, levels: int = 1, stages: Sequence[str] | None = None
+    ) -> None:
         super().__init__()
-        if name not in BACKBONES:
-            raise ValueError(f"unknown backbone {name!r}; known: {', '.join(BACKBONES)}")
-        if not 1 <= levels <= 3:
-            raise ValueError(f"levels={levels} is outside [1, 3]")
-        backbone = BACKBONES[name]
+        backbone = find_backbone(name, stages)
+        if not 1 <= levels <= len(backbone.stages):
+            raise ValueError(f"levels={levels} is outside [1, {len(backbone.stages)}], the stages of {name}")
         network = backbone.build()
         if weights is not None:
             load_weights(network, name, weights)
-        self.channels: Sequence[int] = backbone.channels[-levels:]
-        self.stages = create_feature_extractor(network, {stage: stage for stage in backbone.stages[-levels:]})
+        self.names = backbone.stages[-levels:]
+        missing = [stage for stage in self.names if stage not in dict(network.named_modules())]
+        if missing:
+            parts = ", ".join(part for part, _ in network.named_children())
+            raise ValueError(f"stages: {name} has no part {missing[0]!r}; it consists of {parts}")
+        self.stages = create_feature_extractor(network, {stage: stage for stage in self.names})
+        self.channels = _channels(self.stages)
         self.batch_norm = batch_norm
         if batch_norm == "frozen":
             for module in self._batch_norms():
@@ -84,6 +91,21 @@ class Trunk(nn.Module):
 
     def _batch_norms(self) -> list[nn.Module]:
         return [module for module in self.modules() if isinstance(module, nn.BatchNorm2d)]
+
+
+def find_backbone(name: str, stages: Sequence[str] | None = None) -> Backbone:
+    """The backbone of a name, read at other stages if these are given.
+
+    Raises:
+        ValueError: for a name that neither ``BACKBONES`` nor torchvision has, or one of torchvision's without stages.
+    """
+    if name in BACKBONES:
+        return replace(BACKBONES[name], stages=tuple(stages or BACKBONES[name].stages))
+    if name not in models.list_models(models):
+        raise ValueError(f"unknown backbone {name!r}; known: {', '.join(BACKBONES)}, and torchvision's classifiers")
+    if not stages:
+        raise ValueError(f"backbone {name!r} needs `stages`: names of parts of it that give maps, lowest first")
+    return Backbone(partial(models.get_model, name, weights=None), tuple(stages))
 
 
 def load_weights(network: nn.Module, name: str, weights: str) -> None:
@@ -113,3 +135,16 @@ def weights_digest(weights: str | None) -> str | None:
         return None
     path: Path = project_root() / weights
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else weights
+
+
+@torch.no_grad()
+def _channels(stages: nn.Module) -> tuple[int, ...]:
+    """Channels of the maps, seen on an empty picture; running statistics stay as they are."""
+    modes = {part: part.training for part in stages.modules()}
+    maps = stages.eval()(torch.zeros(1, 3, 64, 64))
+    for part, training in modes.items():
+        part.training = training
+    for name, stage in maps.items():
+        if stage.ndim != 4:
+            raise ValueError(f"stages: {name!r} gives shape {tuple(stage.shape)}, it must give maps (N, C, H, W)")
+    return tuple(stage.shape[1] for stage in maps.values())

@@ -30,7 +30,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``higher`` or ``lower`` where the interval leaves zero out, ``equal`` if no pair differs, or ``undecided``."""
+        """``higher`` or ``lower`` if the interval leaves zero out, ``equal`` if no pair differs, or ``undecided``."""
         if self.low > 0:
             return "higher"
         if self.high < 0:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from lookalike.methods.avsl.loss import AVSLLoss
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.scoring import graph
-from lookalike.models.backbones import BACKBONES, Trunk
+from lookalike.models.backbones import Trunk
 from lookalike.training.learner import Learner, Settings, Tensors, named
 
 
@@ -22,10 +22,10 @@ class AVSLLearner(Learner):
     @classmethod
     def build(cls, settings: Settings) -> AVSL:
         """The graph over the last three stages of a backbone."""
-        backbone = settings["backbone"]
+        trunk = Trunk(**settings["backbone"], levels=3)
         return AVSL(
-            Trunk(**backbone, levels=3),
-            BACKBONES[backbone["name"]].stages,
+            trunk,
+            trunk.names,
             settings["embedding"]["dim"],
             image_size=settings["test_image"]["crop_px"],
             **named(settings["method"])[1],
