@@ -104,7 +104,7 @@ def test_stages_that_cannot_be_read_are_refused():
     with pytest.raises(ValueError, match="backbone 'mobilenet_v2' needs `stages`"):
         Trunk("mobilenet_v2", None, "trained")
     with pytest.raises(
-        ValueError, match="unknown backbone 'resnet'; known: resnet50, .*, and torchvision's classifiers"
+        ValueError, match=r"unknown backbone 'resnet'; known: resnet50, .*, and torchvision's classifiers"
     ):
         Trunk("resnet", None, "trained")
     with pytest.raises(ValueError, match="mobilenet_v2 has no part 'layer4'; it consists of features, classifier"):

@@ -1,9 +1,10 @@
 """All that a job may import, so that the parent of a call has it in memory before it forks."""
 
 import faiss  # noqa: F401
-import mlflow.store.tracking.sqlalchemy_store  # noqa: F401  (1.4 s of CPU that every job would pay)
+import mlflow.store.tracking.sqlalchemy_store  # 1.4 s of CPU that every job would pay
 import mlflow.tracking  # noqa: F401
 
+import lookalike.stages.attribute
 import lookalike.stages.embed
 import lookalike.stages.evaluate
 import lookalike.stages.train  # noqa: F401
