@@ -171,7 +171,8 @@ class AVSL(nn.Module):
         self.edges_initialised.fill_(True)
 
     def _statistics(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        # The lowest level is always reliable: its statistic would be the dearest of all, and is never read.
+        lowest, upper = torch.zeros_like(maps[0][:, :, 0, 0]), maps[1:]
         if not self.learned_statistics:
-            return tuple(node_statistics(level, self.min_over) for level in maps)
-        lowest = node_statistics(maps[0], self.min_over)  # never read, there to keep the levels alike
-        return (lowest, *(layer(level) for layer, level in zip(self.learned_statistics, maps[1:], strict=True)))
+            return (lowest, *(node_statistics(level, self.min_over) for level in upper))
+        return (lowest, *(layer(level) for layer, level in zip(self.learned_statistics, upper, strict=True)))

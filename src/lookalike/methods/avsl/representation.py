@@ -19,7 +19,7 @@ class Representation:
 
     Attributes:
         embeddings: per level ``(N, r)``, not normalised.
-        statistics: per level ``(N, r)``, how unevenly each node looks.
+        statistics: per level ``(N, r)``, how unevenly each node looks; 0 at the lowest, where it is never read.
         maps: per level ``(N, r, H, W)`` class activation maps, or empty where they were not asked for.
     """
 
