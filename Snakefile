@@ -12,9 +12,12 @@ include: "workflow/rules/split.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/embed.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/attribute.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/regression.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/benchmarks.smk"
+include: "workflow/rules/fidelity.smk"
 
 
 onstart:

@@ -5,7 +5,6 @@ import re
 import shutil
 from itertools import combinations
 
-import pandas as pd
 import pytest
 import yaml
 from torch import nn
@@ -68,11 +67,6 @@ def on(settings, published):
 
 def embedder():
     return Embedder(TINY, pooling="average", dim=8)
-
-
-def rows(markdown):
-    """Cells of all lines of tables."""
-    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in markdown.splitlines() if line.startswith("|")]
 
 
 @pytest.fixture
@@ -309,52 +303,11 @@ def test_paper_and_code_that_choose_alike_are_tried_once_under_both_names(params
     assert [trial.level for trial in fidelity.trials() if trial.option == "ties"] == ["paper_released"]
 
 
-def test_a_trial_is_overruled_where_the_scale_sets_all_that_it_tries(params):
+def test_a_trial_is_overruled_where_the_scale_sets_all_that_it_tries():
     trials = {trial.option: trial for trial in fidelity.trials()}
-    assert trials["learning_rates"].is_overruled("mini")
-    assert trials["trunk_rate"].is_overruled("mini")
-    assert not trials["sigmoid_scale"].is_overruled("mini")
-    assert not trials["learning_rates"].is_overruled("paper")
-
-
-def test_the_document_lists_every_option_with_its_choices_and_every_fixed_point():
-    text = fidelity.document()
-    table = [[cell.strip().replace("\\|", "|") for cell in row] for row in rows(text)]
-    for content in STATED.values():
-        for point in (*content["options"].values(), *content["fixed"]):
-            expected = [point["point"], point["paper"] or "–", point["released"] or "–", point["recommended"]]
-            assert any(row[:4] == expected for row in table), expected
-    levels = [row[5].partition(":")[0] for row in table if len(row) == 7 and row[5] not in ("level", "---")]
-    assert levels == [
-        level
-        for paper, name, level, settings in SETTINGS
-        if settings != STATED[paper]["options"][name]["set"]["recommended"]
-    ]
-    assert {len(row) for row in table} == {5, 7}
-    assert "snakemake --cores all fidelity" in text
-
-
-def test_the_document_says_what_each_choice_changed():
-    columns = ["option", "level", "metric", "difference", "low", "high", "n"]
-    cells = [
-        ("sigmoid_scale", "paper", "R@1", -0.42, -0.9, 0.06, 5),
-        ("sigmoid_scale", "paper", "MAP@R", 1.0, 0.5, 1.5, 5),
-        ("min_over", "map", "R@1", 0.3, float("nan"), float("nan"), 1),
-        ("ties", "paper", "R@1", 0.0, 0.0, 0.0, 5),
-        ("ties", "paper", "MAP@R", 0.0, 0.0, 0.0, 5),
-    ]
-    text = fidelity.document(pd.DataFrame(cells, columns=columns))
-    changes = {row[4].strip(" `"): row[6].strip() for row in rows(text) if len(row) == 7 and row[4].strip()}
-    assert changes["sigmoid_scale"] == "R@1 -0.4 (-0.9 to +0.1), n = 5; MAP@R +1.0 (+0.5 to +1.5), n = 5"
-    assert changes["min_over"] == "R@1 +0.3, n = 1"
-    assert changes["ties"] == "no effect"
-    assert changes["learning_rates"] == "set by mini"
-    assert changes["level_weights"] == "not run"
-
-
-def test_the_document_on_disk_is_that_of_the_parameter_files():
-    def without_changes(text):
-        return [row[:6] for row in rows(text)]
-
-    on_disk = (ROOT / "docs" / "fidelity.md").read_text()
-    assert without_changes(on_disk) == without_changes(fidelity.document())
+    mini = read("params/scales/mini.yaml", "scale")["recipe"]
+    assert trials["learning_rates"].is_overruled(mini)
+    assert trials["trunk_rate"].is_overruled(mini)
+    assert not trials["sigmoid_scale"].is_overruled(mini)
+    assert not trials["learning_rates"].is_overruled({})
+    assert not trials["learning_rates"].is_overruled({"train": {"optimiser": {"lr": {"trunk": 1e-4}}}})

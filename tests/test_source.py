@@ -1,10 +1,13 @@
 """The digest follows the code a job uses, and nothing else."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from lookalike import source
+from lookalike.plan import Plan
 
 FILES = {
     "losses/__init__.py": """
@@ -178,3 +181,97 @@ def test_the_real_training_stage_reaches_its_loss_and_its_loop():
 
     assert of("margin") == of("margin")
     assert of("margin") != of("proxy_anchor")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan({"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False})
+
+
+@pytest.fixture
+def real(tmp_path, monkeypatch):
+    """A copy of the package itself to edit."""
+    shutil.copytree(source.ROOT, tmp_path / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(source, "ROOT", tmp_path / "lookalike")
+    forget()
+    yield tmp_path / "lookalike"
+    forget()
+
+
+RECIPES = ("margin", "margin_diml", "contextual", "siamese", "sam_triplet", "avsl_margin", "diml_trained_margin")
+
+
+def of_recipes(plan):
+    """Digest by recipe and stage."""
+    forget()
+    return {
+        (recipe, stage): source.code_digest(
+            [f"lookalike.stages.{stage}:{stage}"], plan.settings(recipe, "figurines_birds", stage)
+        )
+        for recipe in RECIPES
+        for stage in ("train", "embed", "evaluate")
+    }
+
+
+def changed(plan, before):
+    """Recipes and stages whose digest is another one now."""
+    return {key for key, digest in of_recipes(plan).items() if digest != before[key]}
+
+
+def edit_every_function(folder):
+    """Change the body of every function with a result; the meaning stays, the syntax does not."""
+    for path in folder.glob("*.py"):
+        path.write_text(re.sub(r"^( +)return (?!\*)", r"\1return None or ", path.read_text(), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("folder", "recipes"),
+    [
+        ("sam", {"sam_triplet"}),
+        ("avsl", {"avsl_margin"}),
+    ],
+)
+def test_editing_a_method_reaches_its_own_recipes_alone(real, plan, folder, recipes):
+    before = of_recipes(plan)
+    edit_every_function(real / "methods" / folder)
+    assert changed(plan, before) == {(recipe, stage) for recipe in recipes for stage in ("train", "embed", "evaluate")}
+
+
+def test_editing_structural_matching_reaches_no_training_of_an_embedder(real, plan):
+    before = of_recipes(plan)
+    edit_every_function(real / "methods" / "diml")
+    stages = {("margin_diml", stage) for stage in ("embed", "evaluate")}
+    assert changed(plan, before) == stages | {
+        ("diml_trained_margin", stage) for stage in ("train", "embed", "evaluate")
+    }
+
+
+def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan):
+    before = of_recipes(plan)
+    edit(real / "methods" / "diml" / "scoring.py", "truncation: int | None = 100", "truncation: int | None = 99")
+    # a training by structural matching compares its epochs by it
+    own = {("diml_trained_margin", stage) for stage in ("train", "embed", "evaluate")}
+    assert changed(plan, before) == {("margin_diml", "evaluate")} | own
+
+
+def test_adding_a_learner_a_representation_or_a_scoring_reaches_nothing(real, plan):
+    before = of_recipes(plan)
+    (real / "methods" / "new").mkdir()
+    (real / "methods" / "new" / "__init__.py").write_text("")
+    (real / "methods" / "new" / "learner.py").write_text("class NewLearner:\n    pass\n")
+    for path, last in (
+        ("training/learners.py", '"sam": SAMLearner,'),
+        ("models/representations.py", '"locations": locations'),
+        ("scoring.py", '"structural_matching": structural_matching,'),
+    ):
+        edit(real / path, last, f'{last.rstrip(",")}, "new": NewLearner,')
+        text = (real / path).read_text()
+        imported = "from lookalike.methods.new.learner import NewLearner\n"
+        (real / path).write_text(text.replace("from lookalike", f"{imported}from lookalike", 1))
+    assert changed(plan, before) == set()
+
+
+def test_editing_the_loop_reaches_every_training_and_nothing_else(real, plan):
+    before = of_recipes(plan)
+    edit(real / "training" / "loop.py", "seed * 100_003 + epoch", "seed * 100_019 + epoch")
+    assert changed(plan, before) == {(recipe, "train") for recipe in RECIPES}

@@ -1,19 +1,18 @@
-"""Where a paper and its released code disagree: the options, their levels, and the document that lists them.
+"""Where a paper and its released code disagree: the options, their levels, and what tries each choice.
 
 ``fidelity: recommended | paper | released`` in a recipe sets all options of its paper at once. The files below
 ``params/fidelity`` say what the paper says, what the released code does, what we take, and which settings of a recipe
-that means; ``workflow/schemas/fidelity.schema.yaml`` describes their form.
+that means; ``workflow/schemas/fidelity.schema.yaml`` describes their form. `lookalike.trials` plans the runs of the
+trials, `lookalike.tables.fidelity` writes the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from lookalike.parameters import Settings, canonical, merge, read
+from lookalike.parameters import Settings, merge, read
 
 LEVELS = ("recommended", "paper", "released")
 PAPERS = {"avsl": "AVSL", "diml": "DIML", "contextual": "Contextual similarity", "sam": "Similarity attention"}
@@ -29,24 +28,6 @@ REASONS = {
     "unreleased": "is not in the released code; built from the paper's words",
     "not_offered": "the recipes do not offer the other choice",
 }
-DASH = "–"
-
-_INTRODUCTION = """\
-# Fidelity to paper and released code
-
-The papers and their released code disagree, and both leave things open. All such points that we know of stand here,
-with what we take. Where both choices make sense the point is an option, set by the key of a recipe that is named;
-`fidelity: paper` or `fidelity: released` in a recipe sets all options of its paper at once. Without it, or with
-`fidelity: recommended`, our choices hold. Where a paper is silent its level falls back to ours, and so does that of
-the code. Misprints are listed but are no options. The code of similarity attention was never released, so `released`
-is refused there.
-
-*Change at mini* is the trial minus the unchanged recipe at the scale `mini`, in percent points: the mean over paired
-seeds, with a confidence interval. One choice is tried at a time. *No effect* means that every number is the same, *not
-run* that there is none, and *set by mini* that the scale lays its own values over the ones to be tried. What a small
-network does on drawn pictures says which points matter there; it is no estimate for the papers' networks.
-
-Made by `snakemake --cores all fidelity` from `params/fidelity` and the runs that it starts."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +53,11 @@ class Trial:
         """Name of the recipe that tries it."""
         return f"fidelity_{self.option}_{self.level}"
 
-    def is_overruled(self, scale: str = "mini") -> bool:
-        """Whether a scale lays its own values over all that is tried, so that nothing of it is left there."""
-        return _is_overruled(self.settings, scale)
+    def is_overruled(self, overlay: Mapping[str, Any]) -> bool:
+        """Whether what a scale lays over every recipe replaces all that is tried, so that nothing of it is left."""
+        sections = {key: value for key, value in self.settings.items() if key != "per_dataset"}
+        tried = (sections, *self.settings.get("per_dataset", {}).values())
+        return all(merge(each, overlay) == overlay for each in tried)
 
 
 def choices(paper: str) -> Settings:
@@ -128,25 +111,6 @@ def trials() -> list[Trial]:
     ]
 
 
-def document(cells: pd.DataFrame | None = None) -> str:
-    """``docs/fidelity.md``: per paper its options with what each choice changes, then what is fixed.
-
-    Args:
-        cells: one row per trial and metric: ``option, level, metric, difference, low, high, n``, the trial minus the
-            unchanged recipe in percent points over ``n`` paired seeds with a confidence interval (empty for one seed);
-            ``None`` before anything ran.
-    """
-    parts = [_INTRODUCTION]
-    for paper, title in PAPERS.items():
-        content = choices(paper)
-        options = [row for name, option in content["options"].items() for row in _option_rows(name, option, cells)]
-        fixed = [{**_said(point), "because": point["because"]} for point in content["fixed"]]
-        parts += [f"## {title}", f"Tried on the recipe `{content['recipe']}` unless another one is named."]
-        parts += [_markdown(options), "Without an option:", _markdown(fixed)]
-    parts += ["## Why there is no option", "\n".join(f"- *{name}*: {reason}." for name, reason in REASONS.items())]
-    return "\n\n".join(parts) + "\n"
-
-
 def _departures(option: Settings) -> dict[str, Settings]:
     """What is tried of an option, by level: whatever differs from the recommended settings."""
     stated = {level: option["set"][level] for level in LEVELS[1:] if level in option["set"]}
@@ -156,67 +120,9 @@ def _departures(option: Settings) -> dict[str, Settings]:
     return {level: settings for level, settings in tried.items() if settings != option["set"]["recommended"]}
 
 
-def _is_overruled(settings: Mapping[str, Any], scale: str) -> bool:
-    overlay = read(f"params/scales/{scale}.yaml", "scale").get("recipe", {})
-    sections = {key: value for key, value in settings.items() if key != "per_dataset"}
-    return all(merge(each, overlay) == overlay for each in (sections, *settings.get("per_dataset", {}).values()))
-
-
 def _holds(settings: Any, where: Mapping[str, Any]) -> bool:
     """Whether settings have all the values of a smaller tree."""
     return isinstance(settings, Mapping) and all(
         _holds(settings.get(key), value) if isinstance(value, Mapping) else key in settings and settings[key] == value
         for key, value in where.items()
     )
-
-
-def _option_rows(name: str, option: Settings, cells: pd.DataFrame | None) -> Iterator[dict[str, str]]:
-    """A row per choice that is not ours; what was said stands in the first one."""
-    recipe = option.get("recipe")
-    said = {**_said(option), "option": f"`{name}`" + (f" on `{recipe}`" if recipe else "")}
-    for level, settings in _departures(option).items():
-        change = "set by mini" if _is_overruled(settings, "mini") else _change(name, level, cells)
-        yield {**said, "level": f"{level}: {', '.join(_leaves(settings))}", "change at mini": change}
-        said = dict.fromkeys(said, "")
-
-
-def _said(point: Settings) -> dict[str, str]:
-    return {
-        "point": point["point"],
-        "paper": point["paper"] or DASH,
-        "released": point["released"] or DASH,
-        "ours": point["recommended"],
-    }
-
-
-def _leaves(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as ``key: value``, the key without the sections it lies in."""
-    for key, value in settings.items():
-        if key == "per_dataset":
-            yield from (f"{leaf} on {name}" for name, own in value.items() for leaf in _leaves(own))
-        elif isinstance(value, Mapping):
-            yield from _leaves(value)
-        else:
-            yield f"`{key}: {value if isinstance(value, str) else canonical(value)}`"
-
-
-def _change(name: str, level: str, cells: pd.DataFrame | None) -> str:
-    """What a trial changed, metric by metric."""
-    if cells is None:
-        return "not run"
-    own = cells[(cells["option"] == name) & (cells["level"] == level)]
-    if own.empty:
-        return "not run"
-    if (own["difference"] == 0).all():
-        return "no effect"
-    return "; ".join(_difference(cell) for cell in own.to_dict("records"))
-
-
-def _difference(cell: Mapping[Any, Any]) -> str:
-    interval = "" if pd.isna(cell["low"]) else f" ({cell['low']:+.1f} to {cell['high']:+.1f})"
-    return f"{cell['metric']} {cell['difference']:+.1f}{interval}, n = {cell['n']:.0f}"
-
-
-def _markdown(rows: list[dict[str, str]]) -> str:
-    lines = [[*rows[0]], ["---"] * len(rows[0]), *([*row.values()] for row in rows)]
-    return "\n".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |" for line in lines)

@@ -82,6 +82,12 @@ class Plan:
         self.tables = {name: tables[name] for name in self.table_names}
 
     @property
+    def overlay(self) -> Settings:
+        """What the scale lays over every recipe."""
+        overlay: Settings = self._values.get("recipe", {})
+        return overlay
+
+    @property
     def recipe_names(self) -> list[str]:
         """All recipes of ``params/recipes``, in order of definition."""
         return list(self._recipes)
@@ -121,7 +127,7 @@ class Plan:
         columns = ["table", "row", "label", "recipe", "dataset", "published", "seed"]
         frame = pd.DataFrame(rows, columns=columns)
         for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
-            self._check(recipe, dataset)
+            self.check_run(recipe, dataset)
         return frame
 
     def datasets_of(self, table: str) -> list[Dataset]:
@@ -144,9 +150,16 @@ class Plan:
         noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
         return self.datasets[self._values["strangers"]] if noisy else None
 
-    def _check(self, recipe: str, dataset: str) -> None:
+    def check_run(self, recipe: str, dataset: str) -> None:
+        """Refuse a recipe that cannot run on a data set of this scale, with a ``ValueError``."""
         place, sections = f"recipe {recipe} on {dataset}", self.settings(recipe, dataset)
         check_recipe(sections, place)
+        alone = self.datasets[dataset].specification.get("self_match", True)
+        if sections["evaluate"]["scoring"]["name"] == "shared_neighbours" and not alone:
+            raise ValueError(
+                f"{place}, evaluate.scoring.name: 'shared_neighbours' needs a test set that searches itself, "
+                "not queries and gallery"
+            )
         if sections["train"]["noise"]["images"] > 0:
             if "strangers" not in self._values:
                 raise ValueError(f"{place}, train.noise.images: scale {self.scale} names no data set as its strangers")

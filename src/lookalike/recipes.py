@@ -28,6 +28,12 @@ OPTIONS = {
     "locations": ("lookalike.methods.diml.model:DIML",),
     "structural_matching": ("lookalike.methods.diml.model:DIML",),
 }
+# Of these the ones that a part reads, where others read the rest.
+READ = {
+    "diml": {"side", "pooling", "global_vector"},
+    "locations": {"side", "pooling", "global_vector"},
+    "structural_matching": {"truncation", "score", "marginal", "reg", "tolerance", "solver"},
+}
 # Arguments that the pipeline passes by itself.
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
@@ -135,7 +141,8 @@ def check_recipe(sections: Settings, place: str) -> None:
         if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
             known(chosen["name"], entries, f"{at}.name")
         if part != "backbone":
-            known_keys(chosen, _arguments(OPTIONS.get(chosen["name"], (entries[chosen["name"]],))), at)
+            options = _arguments(OPTIONS.get(chosen["name"], (entries[chosen["name"]],)))
+            known_keys(chosen, options & READ.get(chosen["name"], options), at)
     train, method = sections["train"], sections["train"]["method"]["name"]
     if train["loss"] is not None:
         losses, of_method = losses_of(method), "" if method == "embedder" else f" (method {method})"
@@ -155,7 +162,10 @@ def losses_of(method: str) -> dict[str, str]:
     """Losses that a method can be trained with: the plain ones, or for AVSL and DIML their own forms of some."""
     if method in ("avsl", "diml"):
         return source.lookup(f"lookalike.methods.{method}.loss", "TERMS")
-    return source.lookup("lookalike.losses", "LOSSES")
+    losses = source.lookup("lookalike.losses", "LOSSES")
+    if method == "sam":
+        del losses["contextual"]  # has no tuples that could be mined
+    return losses
 
 
 def known(name: str, names: Iterable[str], place: str) -> None:
@@ -168,7 +178,7 @@ def known(name: str, names: Iterable[str], place: str) -> None:
     if name not in ordered:
         near = difflib.get_close_matches(str(name), ordered, n=1, cutoff=0)
         hint = f", did you mean {near[0]!r}?" if near else "."
-        raise ValueError(f"{place}: unknown {name!r}{hint} Known: {', '.join(ordered)}")
+        raise ValueError(f"{place}: unknown {name!r}{hint} Known: {', '.join(ordered) or 'none'}")
 
 
 def known_keys(chosen: Mapping[str, Any], names: Iterable[str], place: str) -> None:
@@ -179,12 +189,20 @@ def known_keys(chosen: Mapping[str, Any], names: Iterable[str], place: str) -> N
 
 def _check_together(sections: Settings, place: str) -> None:
     train, scoring = sections["train"], sections["evaluate"]["scoring"]["name"]
-    located = sections["embed"]["representation"]["name"] == "locations"
-    if scoring == "structural_matching" and not located and train["method"]["name"] != "diml":
+    method, dim = train["method"]["name"], train["embedding"]["dim"]
+    located, structured = sections["embed"]["representation"]["name"] == "locations", method in ("avsl", "diml")
+    if located and structured:
+        raise ValueError(f"{place}, embed.representation.name: method {method!r} keeps its 'own', not 'locations'")
+    if scoring == "structural_matching" and not located and method != "diml":
         raise ValueError(f"{place}, embed.representation.name: 'structural_matching' needs 'locations', not 'own'")
-    k, dim = train["method"].get("k"), train["embedding"]["dim"]
-    if k is not None and k > dim:
+    if dim is None and (located or structured):
+        needs = "'locations' need" if located else f"method {method!r} needs"
+        raise ValueError(f"{place}, train.embedding.dim: {needs} a size, not null")
+    if (k := train["method"].get("k")) is not None and k > dim:
         raise ValueError(f"{place}, train.method.k: {k} edges per node exceed the {dim} nodes (embedding.dim)")
+    for part in ("projector", "regulariser"):
+        if train[part] is not None and method != "embedder":
+            raise ValueError(f"{place}, train.{part}: method {method!r} takes none, it must be null")
     if train["projector"] is not None and "projector" not in train["optimiser"]["lr"]:
         raise ValueError(f"{place}, train.optimiser.lr: a projector needs a rate of its own, 'projector'")
 

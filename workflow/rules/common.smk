@@ -1,10 +1,13 @@
 """What the rules share: the plan of this call, and functions from wildcards to parameters and paths."""
 
 from lookalike.calls import drop_locks_of_the_dead
+from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import visible_devices
+from lookalike.fidelity import PAPERS, choices
 from lookalike.jobs import start_parent
 from lookalike.plan import Plan
 from lookalike.source import code_digest
+from lookalike.trials import overruled_trials, trial_runs
 
 drop_locks_of_the_dead()
 try:
@@ -124,3 +127,46 @@ def tags(wildcards):
         "seed": wildcards.seed,
     }
     return {**own, "experiment": plan.paper_of(wildcards.recipe)}
+
+
+def runs_of_trials(wildcards):
+    """The runs that try the options of `params/fidelity`, without the files of their metrics."""
+    return trial_runs(plan).to_dict("records")
+
+
+def metrics_of_trials(column):
+    """Files with the metrics of the trials or of the recipes they change, in the order of the runs."""
+
+    def paths(wildcards):
+        return [
+            f"{RESULTS}/metrics/{plan.shared('evaluate', recipe, dataset)}/{dataset}/seed{seed}.json"
+            for recipe, dataset, seed in trial_runs(plan)[[column, "dataset", "seed"]].itertuples(index=False)
+        ]
+
+    return paths
+
+
+def overruled(wildcards):
+    return overruled_trials(plan)
+
+
+def stated_choices(wildcards):
+    return {paper: choices(paper) for paper in PAPERS}
+
+
+try:
+    claims = read_claims(plan)
+    claimed_runs = claim_runs(plan, claims)
+except ValueError as error:
+    raise WorkflowError(str(error)) from None
+
+
+def evidence(side):
+    """Files with what one side of all compared pairs has reached, in the order of the runs."""
+
+    def path(run):
+        made, stage = ("attributions", "train") if run["metric"] in ATTRIBUTIONS else ("metrics", "evaluate")
+        recipe = plan.shared(stage, run[side], run["dataset"])
+        return f"{RESULTS}/{made}/{recipe}/{run['dataset']}/seed{run['seed']}.json"
+
+    return lambda wildcards: [path(run) for run in claimed_runs]

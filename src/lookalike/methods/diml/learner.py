@@ -19,9 +19,9 @@ class DIMLLearner(Learner):
 
     @classmethod
     def build(cls, settings: Settings) -> DIML:
-        """An embedder with its locations; the vector of an image is the mean of its locations."""
+        """An embedder with its locations; the vector of an image is the mean of its locations, as it is trained."""
         embedder = Embedder(settings["backbone"], **settings["embedding"])
-        return DIML(embedder, "trunk", global_vector="locations", **named(settings["method"])[1])
+        return DIML(embedder, "trunk", **{"global_vector": "locations", **named(settings["method"])[1]})
 
     def build_loss(self, settings: Settings, classes: int) -> DIMLLoss:
         """Margin or Multi-Similarity on the mean of structural and global similarity."""

@@ -1,0 +1,74 @@
+"""What the papers claim in words: read from ``params/claims.yaml``, checked, and laid out as runs to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lookalike.parameters import Settings, read
+from lookalike.paths import project_root
+from lookalike.plan import Plan
+from lookalike.recipes import known
+
+FILE = "params/claims.yaml"
+SIDES = ("changed", "baseline")
+SEEDS = [0, 1, 2]  # where a call has a single one, which decides nothing
+ATTRIBUTIONS = ("coverage", "spread", "on_object")  # metrics of the stage `attribute`
+ATTRIBUTED = ("embedder", "sam")  # methods whose models have an attention to measure
+
+
+def read_claims(plan: Plan) -> dict[str, Settings]:
+    """All claims by name, those without data at this scale too.
+
+    Raises:
+        ValueError: naming file, key and what would be right, for an unknown recipe or published data set.
+    """
+    claims = read(FILE, "claims")
+    datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
+    for name, claim in claims.items():
+        for dataset in claim["datasets"]:
+            known(dataset, datasets, f"{FILE}, {name}.datasets")
+        for place, pair in enumerate(claim["pairs"]):
+            for side in SIDES:
+                known(pair[side], plan.recipe_names, f"{FILE}, {name}.pairs.{place}.{side}")
+    return claims
+
+
+def claim_runs(plan: Plan, claims: Mapping[str, Settings]) -> list[dict[str, Any]]:
+    """One entry per claim, data set of this scale, pair and seed.
+
+    Args:
+        plan: of this call; its seeds are taken if there are at least two.
+        claims: as `read_claims` gives them.
+
+    Returns:
+        Entries with ``claim, metric, published, dataset, changed, baseline, seed``.
+
+    Raises:
+        ValueError: for a pair that cannot run at this scale, or a metric that one of its recipes does not measure.
+    """
+    comparisons = [
+        {"claim": name, "metric": claim["metric"], "published": published, "dataset": dataset.name, **pair}
+        for name, claim in claims.items()
+        for published in claim["datasets"]
+        for dataset in plan.datasets.values()
+        if dataset.stands_for == published
+        for pair in claim["pairs"]
+    ]
+    for comparison in comparisons:
+        for side in SIDES:
+            recipe, dataset = comparison[side], comparison["dataset"]
+            plan.check_run(recipe, dataset)
+            _check_measured(plan.settings(recipe, dataset), comparison, recipe)
+    seeds = plan.seeds if len(plan.seeds) > 1 else SEEDS
+    return [{**comparison, "seed": seed} for comparison in comparisons for seed in seeds]
+
+
+def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: str) -> None:
+    metric, method = comparison["metric"], sections["train"]["method"]["name"]
+    place = f"{FILE}, {comparison['claim']}.metric"
+    if metric in ATTRIBUTIONS and method not in ATTRIBUTED:
+        allowed = " or ".join(ATTRIBUTED)
+        raise ValueError(f"{place}: {metric} needs train.method {allowed}; recipe {recipe} trains {method}")
+    if metric.startswith("train_") and not sections["embed"]["training_pictures"]:
+        raise ValueError(f"{place}: {metric} needs embed.training_pictures, which recipe {recipe} does not set")

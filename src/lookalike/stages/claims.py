@@ -1,0 +1,53 @@
+"""Hold what the papers claim in words against the measured runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from lookalike.files import read_json, replacing, write_text
+from lookalike.tables.verdicts import claim_cells, markdown
+
+CHECKPOINT = "best"
+
+
+def claims(
+    claims: Mapping[str, Mapping[str, Any]],
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    scale: str,
+    changed: Sequence[str],
+    baseline: Sequence[str],
+    output: str,
+) -> None:
+    """Write the verdict on every claim as CSV and Markdown.
+
+    Args:
+        claims: entries of ``params/claims.yaml`` by name.
+        runs: as ``lookalike.claims.claim_runs`` gives them.
+        scale: what the scale calls itself.
+        changed: JSON files with what the changed recipes reached, in the order of the runs.
+        baseline: likewise of the baselines.
+        output: path without extension; ``.csv`` holds every comparison, ``.md`` is for readers.
+
+    Raises:
+        ValueError: for a file without the metric that is claimed about.
+    """
+    measured = [
+        {**run, "changed_value": _value(first, run["metric"]), "baseline_value": _value(second, run["metric"])}
+        for run, first, second in zip(runs, changed, baseline, strict=True)
+    ]
+    keys = ["claim", "metric", "published", "dataset", "changed", "baseline", "seed"]
+    frame = pd.DataFrame(measured, columns=[*keys, "changed_value", "baseline_value"])
+    with replacing(f"{output}.csv") as path:
+        claim_cells(claims, frame).to_csv(path, index=False, float_format="%.4f")
+    write_text(f"{output}.md", markdown(claims, frame, scale))
+
+
+def _value(path: str, metric: str) -> float:
+    values = read_json(path)[CHECKPOINT]
+    if metric not in values:
+        raise ValueError(f"{path} holds no {metric}; it holds {', '.join(sorted(values))}")
+    return float(values[metric])

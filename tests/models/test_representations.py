@@ -1,0 +1,79 @@
+"""What is kept of pictures, by the name that recipes give it."""
+
+import pytest
+import torch
+
+from lookalike.methods.diml.model import DIML
+from lookalike.models.representations import REPRESENTATIONS
+from lookalike.training.learners import LEARNERS
+from trainings import METHODS, batch, learner
+
+EMBEDDING = {"embedding": (9, 8)}
+GRAPH = {f"{field}.{level}": (9, 8) for field in ("embeddings", "statistics") for level in range(3)}
+KEPT = {
+    "embedder": EMBEDDING,
+    "proxies": EMBEDDING,
+    "projected": EMBEDDING,
+    "sam": EMBEDDING,
+    "diml": {**EMBEDDING, "regions": (9, 4, 8)},
+    "avsl": GRAPH,
+    "avsl_margin": GRAPH,
+}
+
+
+def model_of(method):
+    each = learner(method)
+    each(*batch())
+    return each.eval().model
+
+
+def kept(name, method, model, **options):
+    kind = LEARNERS[METHODS[method].get("method", {"name": "embedder"})["name"]]
+    with torch.inference_mode():
+        return REPRESENTATIONS[name](kind, **options)(model, batch()[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_keeps_a_row_per_picture_of_all_that_its_comparison_needs(method):
+    model = model_of(method)
+    found = kept("own", method, model)
+    assert {name: tuple(tensor.shape) for name, tensor in found.items()} == KEPT[method]
+    assert all(tensor.dtype == torch.float32 for tensor in found.values())
+
+
+def test_an_embedder_keeps_its_embeddings_as_they_are():
+    model = model_of("embedder")
+    with torch.inference_mode():
+        assert torch.equal(kept("own", "embedder", model)["embedding"], model(batch()[0]))
+
+
+def test_a_network_trained_by_structure_keeps_the_mean_of_its_locations():
+    found = kept("own", "diml", model_of("diml"))
+    torch.testing.assert_close(found["regions"].norm(dim=-1), torch.ones(9, 4), atol=1e-5, rtol=0)
+    torch.testing.assert_close(found["embedding"].norm(dim=-1), torch.ones(9), atol=1e-5, rtol=0)
+    model = model_of("diml")
+    with torch.inference_mode():
+        mean = model.locations(batch()[0]).mean(dim=1)
+    torch.testing.assert_close(found["embedding"], mean / mean.norm(dim=1, keepdim=True), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("method", ["embedder", "sam"])
+@pytest.mark.parametrize("global_vector", ["embedding", "locations"])
+@pytest.mark.parametrize("side", [1, 3])
+def test_locations_of_an_embedder_are_those_of_structural_matching(method, global_vector, side):
+    model = model_of(method)
+    options = {"side": side, "pooling": "adaptive", "global_vector": global_vector}
+    found = kept("locations", method, model, **options)
+    with torch.inference_mode():
+        expected = DIML(model, "trunk", **options).represent(batch()[0])
+    assert found.keys() == {"embedding", "regions"}
+    assert torch.equal(found["regions"], expected.regions)
+    assert torch.equal(found["embedding"], expected.global_vector)
+    assert found["regions"].shape == (9, side * side, 8)
+
+
+def test_the_embedding_beside_the_locations_points_where_the_embedder_does():
+    model = model_of("embedder")
+    own, located = kept("own", "embedder", model), kept("locations", "embedder", model, side=3)
+    unit = own["embedding"] / own["embedding"].norm(dim=1, keepdim=True)
+    torch.testing.assert_close(located["embedding"], unit, atol=1e-5, rtol=0)

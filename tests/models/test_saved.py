@@ -1,0 +1,98 @@
+"""A saved training gives its model back, whole and at the epoch that was asked for."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from lookalike import load
+from lookalike.files import write_tensors
+from lookalike.models.saved import load_model
+from trainings import METHODS, batch, learner, section
+
+
+def save(path, method, *, best_epoch=1, over=None):
+    """A training's file, as the stage leaves it, and the learners whose states it holds."""
+    learners = {kind: learner(method, over, seed=seed) for seed, kind in enumerate(("best", "last"))}
+    for seed, each in enumerate(learners.values()):
+        each(*batch(seed))  # statistics of batch norm, edges
+    kept = ["last"] if best_epoch == 2 else ["best", "last"]
+    states = {f"{kind}/{name}": tensor for kind in kept for name, tensor in learners[kind].state_dict().items()}
+    about = {
+        "settings": section(method, over),
+        "best_epoch": best_epoch,
+        "epochs": 2,
+        "seed": 0,
+        "code": "c",
+        "data": "d",
+    }
+    write_tensors(path, states, about)
+    return learners
+
+
+def represented(each, model):
+    with torch.inference_mode():
+        return each.represent(model, batch(5)[0])
+
+
+def alike(left, right):
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_loaded_model_represents_images_as_the_model_in_memory_does(tmp_path, method):
+    path = tmp_path / "seed0.safetensors"
+    learners = save(path, method)
+    found = {kind: represented(each.eval(), each.model) for kind, each in learners.items()}
+    assert not alike(found["best"], found["last"])
+    for kind, each in learners.items():
+        model = load(path, kind)
+        assert not any(module.training for module in model.modules())
+        assert type(model) is type(each.model)
+        assert model.state_dict().keys() == each.model.state_dict().keys()
+        assert alike(represented(each, model), found[kind])
+    assert alike(represented(learners["best"], load(path)), found["best"])
+
+
+def test_a_file_without_a_best_state_holds_it_as_the_last_one(tmp_path):
+    learners = save(tmp_path / "model", "embedder", best_epoch=2)
+    expected = represented(learners["last"].eval(), learners["last"].model)
+    for checkpoint in ("best", "last"):
+        assert alike(represented(learners["last"], load(tmp_path / "model", checkpoint)), expected)
+
+
+def test_loading_needs_no_weights_to_start_from(tmp_path):
+    path = tmp_path / "model"
+    learners = save(path, "embedder")
+    about = {
+        "settings": section("embedder", {"backbone": {"weights": "weights/lost.pth"}}),
+        "best_epoch": 1,
+        "epochs": 2,
+    }
+    write_tensors(path, {f"best/{name}": tensor for name, tensor in learners["best"].state_dict().items()}, about)
+    model, found = load_model(path)
+    assert torch.equal(model.head.weight, learners["best"].model.head.weight)
+    assert found == about
+
+
+@pytest.mark.parametrize("method", ["embedder", "avsl_margin", "diml", "sam"])
+def test_exported_states_can_be_imported(tmp_path, method):
+    learners = save(tmp_path / "model", method)
+    best, last = load(tmp_path / "model", "best"), load(tmp_path / "model", "last")
+    save_file(best.state_dict(), tmp_path / "exported.safetensors")
+    last.load_state_dict(load_file(tmp_path / "exported.safetensors"))
+    assert alike(represented(learners["best"], last), represented(learners["best"], best))
+
+
+def test_another_checkpoint_is_refused(tmp_path):
+    save(tmp_path / "model", "embedder")
+    with pytest.raises(ValueError, match=r"unknown checkpoint 'first'; known: best, last"):
+        load(tmp_path / "model", "first")
+
+
+def test_a_file_that_is_no_trainings_is_refused(tmp_path):
+    save_file({"weight": torch.zeros(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match=r"other\.safetensors is not the model of a training"):
+        load(tmp_path / "other.safetensors")
+    write_tensors(tmp_path / "embeddings.safetensors", {"labels/test": torch.zeros(2)}, {"best_epoch": 1, "epochs": 2})
+    with pytest.raises(ValueError, match=r"embeddings\.safetensors is not the model of a training"):
+        load(tmp_path / "embeddings.safetensors")

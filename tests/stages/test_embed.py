@@ -1,0 +1,67 @@
+"""Pictures are represented by the best epoch's model, and by the last one's where that is another."""
+
+import pytest
+import torch
+
+from lookalike.files import read_tensors, write_tensors
+from lookalike.manifest import read_role
+from lookalike.models.saved import load
+from lookalike.stages.embed import embed
+from lookalike.training.images import Images, batches
+from trainings import learner, section, write_dataset
+
+SETTINGS = {"batch_size": 5, "representation": {"name": "own"}, "training_pictures": False}
+
+
+def embedded(folder, roles, *, best_epoch, settings=SETTINGS):
+    """Manifest, model file and representations of a training whose best epoch was this one of two."""
+    manifest = write_dataset(folder / "pictures", roles)
+    kept = {"last": 1} if best_epoch == 2 else {"last": 1, "best": 2}
+    states = {
+        f"{kind}/{name}": tensor
+        for kind, seed in kept.items()
+        for name, tensor in learner("embedder", seed=seed).state_dict().items()
+    }
+    about = {
+        "settings": section("embedder"),
+        "best_epoch": best_epoch,
+        "epochs": 2,
+        "seed": 0,
+        "code": "c",
+        "data": "d",
+    }
+    write_tensors(folder / "model", states, about)
+    paths = {"model": str(folder / "model"), "manifest": str(manifest), "root": str(manifest.parent)}
+    embed(settings, **paths, embeddings=str(folder / "embeddings"))
+    return manifest, *read_tensors(folder / "embeddings")
+
+
+@pytest.mark.parametrize(("best_epoch", "checkpoints"), [(1, {"best", "last"}), (2, {"best"})])
+def test_the_last_checkpoint_is_kept_only_where_it_is_another(tmp_path, best_epoch, checkpoints):
+    _, tensors, about = embedded(tmp_path, {"train": 1, "test": 2}, best_epoch=best_epoch)
+    assert tensors.keys() == {"labels/test"} | {f"{kind}/test/embedding" for kind in checkpoints}
+    assert about == {"best_epoch": best_epoch, "epochs": 2, "seed": 0, "code": "c", "data": "d"}
+    if len(checkpoints) == 2:
+        assert not torch.equal(tensors["best/test/embedding"], tensors["last/test/embedding"])
+
+
+def test_rows_are_the_saved_models_views_of_the_pictures_in_the_manifests_order(tmp_path):
+    manifest, tensors, _ = embedded(tmp_path, {"train": 1, "test": 3}, best_epoch=1)
+    rows = read_role(manifest, manifest.parent, "test")
+    images = Images(rows.paths, section("embedder")["test_image"])
+    [(pictures, _)] = batches(images, [range(9)], seed=0, device=torch.device("cpu"))
+    for kind in ("best", "last"):
+        with torch.inference_mode():
+            expected = load(tmp_path / "model", kind)(pictures)
+        torch.testing.assert_close(tensors[f"{kind}/test/embedding"], expected, atol=1e-5, rtol=1e-5)
+    assert torch.equal(tensors["labels/test"], rows.labels)
+
+
+def test_queries_and_gallery_are_kept_apart_and_training_pictures_on_request(tmp_path):
+    roles = {"train": 1, "query": 1, "gallery": 2}
+    _, tensors, _ = embedded(tmp_path, roles, best_epoch=2, settings={**SETTINGS, "training_pictures": True})
+    sizes = {role: 3 * each for role, each in roles.items()}
+    assert {name: len(tensor) for name, tensor in tensors.items()} == {
+        **{f"labels/{role}": size for role, size in sizes.items()},
+        **{f"best/{role}/embedding": size for role, size in sizes.items()},
+    }

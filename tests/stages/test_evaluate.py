@@ -1,0 +1,89 @@
+"""Both checkpoints get metrics, of test pictures and where they are kept of training pictures."""
+
+import json
+
+import pytest
+import torch
+
+from lookalike.files import write_tensors
+from lookalike.metrics.retrieval import retrieval_metrics
+from lookalike.stages.evaluate import evaluate
+from trainings import learner, section
+
+LABELS = {"test": [0, 0, 1, 1, 1], "train": [4, 5, 4, 5], "query": [0, 1, 2], "gallery": [1, 0, 0, 2]}
+SETTINGS = {"count_query_in_r": False, "scoring": {"name": "cosine"}}
+
+
+def rows(seed, count):
+    return torch.randn(count, 8, generator=torch.Generator().manual_seed(seed))
+
+
+def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2)):
+    """Metrics of drawn embeddings, and the embeddings."""
+    kept = ("best",) if best_epoch == 2 else ("best", "last")
+    states = {f"last/{name}": tensor for name, tensor in learner("embedder").state_dict().items()}
+    states |= {f"best/{name}": tensor for name, tensor in learner("embedder").state_dict().items()}
+    about = {"best_epoch": best_epoch, "epochs": 2, "seed": 0, "code": "c", "data": "d"}
+    write_tensors(folder / "model", states, {"settings": section("embedder"), **about})
+    tensors = {f"labels/{role}": torch.tensor(LABELS[role]) for role in roles}
+    tensors |= {
+        f"{kind}/{role}/embedding": rows(10 * place + number, len(LABELS[role]))
+        for place, kind in enumerate(kept)
+        for number, role in enumerate(roles)
+    }
+    write_tensors(folder / "embeddings", tensors, about)
+    paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics")}
+    evaluate(settings, recall_at=recall_at, **paths, tags={})
+    return json.loads((folder / "metrics").read_text()), tensors
+
+
+def expected(tensors, kind, query, gallery, ks=(1, 2), counted=False):
+    left, right = (tensors[f"{kind}/{role}/embedding"].double() for role in (query, gallery))
+    cosine = left / left.norm(dim=1, keepdim=True) @ (right / right.norm(dim=1, keepdim=True)).T
+    labels = [tensors[f"labels/{role}"] for role in (query, gallery)]
+    found = retrieval_metrics(cosine, *labels, ks=ks, self_match=query == gallery, count_query_in_r=counted)
+    return pytest.approx(found, abs=1e-12)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_both_checkpoints_are_scored(tmp_path, counted):
+    settings = {**SETTINGS, "count_query_in_r": counted}
+    metrics, tensors = evaluated(tmp_path, ["test"], best_epoch=1, settings=settings)
+    for kind in ("best", "last"):
+        assert metrics[kind] == expected(tensors, kind, "test", "test", counted=counted)
+    assert metrics["best"] != metrics["last"]
+    assert (metrics["queries"], metrics["gallery"], metrics["best_epoch"]) == (5, 4, 1)
+
+
+def test_one_checkpoint_fills_both(tmp_path):
+    metrics, tensors = evaluated(tmp_path, ["test"], best_epoch=2)
+    assert metrics["best"] == metrics["last"] == expected(tensors, "best", "test", "test")
+
+
+def test_training_pictures_get_metrics_of_their_own(tmp_path):
+    metrics, tensors = evaluated(tmp_path, ["test", "train"], best_epoch=1)
+    for kind in ("best", "last"):
+        own = {name.removeprefix("train_"): value for name, value in metrics[kind].items() if name.startswith("train_")}
+        assert own == expected(tensors, kind, "train", "train")
+        others = {name: value for name, value in metrics[kind].items() if not name.startswith("train_")}
+        assert others == expected(tensors, kind, "test", "test")
+
+
+def test_training_pictures_beside_a_query_and_a_gallery_search_each_other(tmp_path):
+    metrics, tensors = evaluated(tmp_path, ["query", "gallery", "train"], best_epoch=2)
+    found = metrics["best"]
+    assert {name: found[name] for name in ("R@1", "R@2", "P@1", "RP", "MAP@R", "mAP")} == expected(
+        tensors, "best", "query", "gallery"
+    )
+    assert {name.removeprefix("train_"): found[name] for name in found if name.startswith("train_")} == expected(
+        tensors, "best", "train", "train"
+    )
+    assert (metrics["queries"], metrics["gallery"]) == (3, 4)
+
+
+def test_cut_offs_beyond_a_gallery_are_left_out_for_it_alone(tmp_path):
+    metrics, tensors = evaluated(tmp_path, ["test", "train"], best_epoch=2, recall_at=(1, 4, 1000))
+    recalls = {name for name in metrics["best"] if "R@" in name and "MAP" not in name}
+    assert recalls == {"R@1", "R@4", "train_R@1"}
+    assert metrics["best"]["R@4"] == 1.0
+    assert len(tensors["labels/train"]) - 1 < 4

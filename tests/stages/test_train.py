@@ -1,0 +1,100 @@
+"""Every method goes from pictures through training and embedding to metrics, by the same stages."""
+
+import json
+
+import pandas as pd
+import pytest
+import torch
+
+from lookalike import load
+from lookalike.files import read_tensors
+from lookalike.stages.embed import embed
+from lookalike.stages.evaluate import evaluate
+from lookalike.stages.train import train
+from trainings import METHODS, section, write_dataset
+
+LOCATED = {"name": "locations", "side": 2}
+# Per method how its pictures are kept and compared.
+STAGES = dict.fromkeys(METHODS, ({"name": "own"}, {"name": "cosine"})) | {
+    "proxies": (LOCATED, {"name": "structural_matching", "truncation": 3}),
+    "projected": ({"name": "own"}, {"name": "shared_neighbours", "k": 3}),
+    "avsl": ({"name": "own"}, {"name": "graph"}),
+    "avsl_margin": ({"name": "own"}, {"name": "graph"}),
+    "diml": ({"name": "own"}, {"name": "structural_matching"}),
+}
+FILES = ("model", "embeddings", "metrics")
+
+
+def run(folder, manifest, method, over=None, **paths):
+    """The three stages in one process; paths of their results."""
+    representation, scoring = STAGES[method]
+    model, embeddings, metrics = (str(folder / name) for name in FILES)
+    data = {"manifest": str(manifest), "root": str(manifest.parent)}
+    kept = {"history": str(folder / "history.csv"), "resume": str(folder / ".unfinished")}
+    train(section(method, over), seed=0, code="c", **data, model=model, **kept, tags={}, **paths)
+    settings = {"batch_size": 4, "representation": representation, "training_pictures": True}
+    embed(settings, model=model, **data, embeddings=embeddings)
+    settings = {"count_query_in_r": False, "scoring": scoring}
+    evaluate(settings, recall_at=[1, 2, 100], model=model, embeddings=embeddings, metrics=metrics, tags={})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    return write_dataset(tmp_path_factory.mktemp("pictures"), {"train": 2, "test": 2})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_goes_from_pictures_to_metrics(tmp_path, manifest, method):
+    run(tmp_path, manifest, method)
+    metrics = json.loads((tmp_path / "metrics").read_text())
+    assert (metrics["epochs"], metrics["queries"], metrics["gallery"]) == (2, 6, 5)
+    names = {"R@1", "R@2", "P@1", "RP", "MAP@R"} | (
+        {"mAP"} if STAGES[method][1]["name"] != "structural_matching" else set()
+    )
+    for checkpoint in ("best", "last"):
+        assert metrics[checkpoint].keys() == names | {f"train_{name}" for name in names}
+        assert all(0 <= value <= 1 for value in metrics[checkpoint].values())
+    history = pd.read_csv(tmp_path / "history.csv")
+    assert history["epoch"].tolist() == [1, 2]
+    assert history["R@1"].notna().all()
+    assert ("mining_loss" in history) == (method == "sam")
+    assert not (tmp_path / ".unfinished").exists()
+    tensors, _ = read_tensors(tmp_path / "embeddings")
+    kinds = {"best"} if metrics["best_epoch"] == 2 else {"best", "last"}
+    kept = {tuple(name.split("/")[:2]) for name in tensors}
+    assert kept == {(kind, role) for kind in kinds | {"labels"} for role in ("test", "train")}
+    if STAGES[method][1]["name"] == "cosine":
+        assert metrics["best"]["R@1"] == history["R@1"].max()
+    assert isinstance(load(tmp_path / "model"), torch.nn.Module)
+
+
+def test_a_training_is_repeatable_to_the_bit(tmp_path, manifest):
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        run(folder, manifest, "sam")
+    states = [read_tensors(folder / "model")[0] for folder in folders]
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_noise_reaches_the_training(tmp_path, manifest):
+    strangers = write_dataset(tmp_path / "strangers", {"train": 3}, classes=2)
+    paths = {"strangers": str(strangers), "strangers_root": str(strangers.parent)}
+    noise = {"noise": {"images": 0.5}}
+    run(tmp_path / "plain", manifest, "embedder")
+    run(tmp_path / "noisy", manifest, "embedder", noise, **paths)
+    run(tmp_path / "fewer", manifest, "embedder", {"noise": {"classes": 0.67}, "batch_size": 4})
+    weights = [load(tmp_path / name / "model", "last").head.weight for name in ("plain", "noisy")]
+    assert not torch.equal(*weights)
+    assert read_tensors(tmp_path / "fewer" / "model")[1]["classes"] == 2
+    digests = [read_tensors(tmp_path / name / "model")[1]["data"] for name in ("plain", "noisy")]
+    assert digests[0] != digests[1]
+
+
+def test_a_network_without_a_loss_is_kept_as_it_comes(tmp_path, manifest):
+    run(tmp_path, manifest, "embedder", {"loss": None, "embedding": {"dim": None}})
+    metrics = json.loads((tmp_path / "metrics").read_text())
+    assert (metrics["epochs"], metrics["best_epoch"]) == (0, 0)
+    assert metrics["best"] == metrics["last"]
+    assert read_tensors(tmp_path / "embeddings")[0]["best/test/embedding"].shape == (6, 96)

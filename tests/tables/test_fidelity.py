@@ -1,0 +1,143 @@
+"""The document of fidelity lists every point, and says what each choice changed."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from lookalike import fidelity
+from lookalike.tables.fidelity import COLUMNS, document, fidelity_cells
+from projects import ROOT
+
+TRIALS = {trial.name: trial for trial in fidelity.trials()}
+
+
+def rows(markdown):
+    """Cells of all lines of tables."""
+    lines = [re.split(r"(?<!\\)\|", line)[1:-1] for line in markdown.splitlines() if line.startswith("|")]
+    return [[cell.strip().replace("\\|", "|") for cell in line] for line in lines]
+
+
+def changes(markdown):
+    """What the document says of each option, its choices in order."""
+    said, option = {}, ""
+    for row in rows(markdown):
+        if len(row) == 7 and not {"option", "---"} & {row[4]}:
+            option = row[4].partition(" on ")[0].strip("`") or option
+            said.setdefault(option, []).append(row[6])
+    return said
+
+
+def cells(*values):
+    """Rows of `fidelity_cells` from what the document reads of them."""
+    read = ["recipe", "dataset", "published", "metric", "difference", "low", "high", "n"]
+    return pd.DataFrame(values, columns=read).reindex(columns=COLUMNS)
+
+
+def run(recipe, seed, changed, unchanged, *, dataset="figurines_birds", published="cub"):
+    place = {"recipe": recipe, "unchanged": TRIALS[recipe].recipe, "dataset": dataset, "published": published}
+    return {**place, "seed": seed, "metrics": changed, "metrics_unchanged": unchanged}
+
+
+def test_every_option_stands_with_its_choices_and_every_fixed_point_without():
+    text = document()
+    table = rows(text)
+    for paper in fidelity.PAPERS:
+        content = fidelity.choices(paper)
+        for point in (*content["options"].values(), *content["fixed"]):
+            expected = [point["point"], point["paper"] or "–", point["released"] or "–", point["recommended"]]
+            assert any(row[:4] == expected for row in table), expected
+    levels = [row[5].partition(":")[0] for row in table if len(row) == 7 and row[5] not in ("level", "---")]
+    assert levels == [trial.level for trial in TRIALS.values()]
+    assert {len(row) for row in table} == {5, 7}
+    assert "snakemake --cores all fidelity" in text
+
+
+def test_a_choice_is_said_to_change_what_the_cells_hold():
+    found = changes(
+        document(
+            cells(
+                ("fidelity_sigmoid_scale_paper", "birds", "cub", "R@1", -0.42, -0.9, 0.06, 5),
+                ("fidelity_sigmoid_scale_paper", "birds", "cub", "MAP@R", 1.0, 0.5, 1.5, 5),
+                ("fidelity_mask_hard", "birds", "cub", "R@1", 0.3, 0.1, 0.5, 3),
+                ("fidelity_level_negative_margin_paper", "products", "sop", "R@1", 2.0, 1.0, 3.0, 3),
+                ("fidelity_repeated_groups_released", "birds", "cub", "R@1", 1.0, -1.0, 3.0, 3),
+                ("fidelity_repeated_groups_released", "cars", "cars", "R@1", -1.0, -3.0, 1.0, 3),
+            )
+        )
+    )
+    assert found["sigmoid_scale"] == ["R@1 -0.4 (-0.9 to +0.1), MAP@R +1.0 (+0.5 to +1.5), n = 5"]
+    assert found["mask"] == ["not run", "R@1 +0.3 (+0.1 to +0.5), n = 3", "not run", "not run"]
+    assert found["level_negative_margin"] == ["on products R@1 +2.0 (+1.0 to +3.0), n = 3"]
+    both = "R@1 +1.0 (-1.0 to +3.0), n = 3; on cars R@1 -1.0 (-3.0 to +1.0), n = 3"
+    assert found["repeated_groups"] == [both]
+    assert found["ties"] == ["not run"]
+
+
+def test_no_effect_is_said_only_where_no_seed_differs():
+    found = changes(
+        document(
+            cells(
+                ("fidelity_ties_paper", "birds", "cub", "R@1", 0.0, 0.0, 0.0, 3),
+                ("fidelity_ties_paper", "birds", "cub", "MAP@R", 0.0, 0.0, 0.0, 3),
+                ("fidelity_min_over_map", "birds", "cub", "R@1", 0.0, -1.2, 1.2, 3),
+                ("fidelity_count_query_in_r_paper", "birds", "cub", "R@1", 0.0, 0.0, 0.0, 3),
+                ("fidelity_count_query_in_r_paper", "birds", "cub", "RP", 0.5, 0.4, 0.6, 3),
+            )
+        )
+    )
+    assert found["ties"] == ["no effect"]
+    assert found["min_over"] == ["R@1 +0.0 (-1.2 to +1.2), n = 3"]
+    assert found["count_query_in_r"] == ["R@1 +0.0 (+0.0 to +0.0), RP +0.5 (+0.4 to +0.6), n = 3"]
+
+
+def test_an_overruled_trial_is_set_by_the_scale_that_is_named():
+    text = document(overruled=["fidelity_learning_rates_paper"], scale="ci")
+    assert changes(text)["learning_rates"] == ["set by ci"]
+    assert changes(text)["ties"] == ["not run"]
+    assert "| change at ci |" in text
+
+
+def test_cells_are_differences_over_paired_seeds_in_percent():
+    name = "fidelity_ties_paper"
+    found = fidelity_cells(
+        [
+            run(name, 0, {"R@1": 0.52, "MAP@R": 0.3, "RP": 0.1}, {"R@1": 0.5, "MAP@R": 0.3, "RP": 0.1}),
+            run(name, 1, {"R@1": 0.66, "MAP@R": 0.3, "RP": 0.1}, {"R@1": 0.6, "MAP@R": 0.3, "RP": 0.1}),
+        ]
+    ).set_index("metric")
+    assert list(found.index) == ["R@1", "MAP@R"]
+    recall = found.loc["R@1"]
+    assert (recall["paper"], recall["option"], recall["level"], recall["n"]) == ("avsl", "ties", "paper", 2)
+    assert recall["mean"] == pytest.approx(59, abs=1e-9)
+    assert recall["mean_unchanged"] == pytest.approx(55, abs=1e-9)
+    assert recall["difference"] == pytest.approx(4, abs=1e-9)
+    half = 12.7062047 * (8**0.5) / 2**0.5  # Student's 97.5 % quantile, deviation of 2 and 6
+    assert (recall["low"], recall["high"]) == pytest.approx((4 - half, 4 + half), abs=1e-5)
+    assert list(found.loc["MAP@R", ["difference", "low", "high"]]) == [0, 0, 0]
+
+
+def test_precision_at_r_is_shown_where_r_is_what_is_tried():
+    metrics = {"R@1": 0.5, "MAP@R": 0.3, "RP": 0.1}
+    found = fidelity_cells([run("fidelity_count_query_in_r_paper", seed, metrics, metrics) for seed in (0, 1)])
+    assert list(found["metric"]) == ["R@1", "MAP@R", "RP"]
+
+
+def test_data_sets_of_a_trial_stay_apart():
+    name = "fidelity_repeated_groups_released"
+    first = [run(name, seed, {"R@1": 0.5, "MAP@R": 0.2}, {"R@1": 0.4, "MAP@R": 0.2}) for seed in (0, 1)]
+    second = [
+        {**each, "dataset": "figurines_vehicles", "published": "cars", "metrics": {"R@1": 0.3, "MAP@R": 0.2}}
+        for each in first
+    ]
+    found = fidelity_cells([*first, *second])
+    assert list(found["dataset"]) == ["figurines_birds"] * 2 + ["figurines_vehicles"] * 2
+    assert list(found["difference"]) == pytest.approx([10, 0, -10, 0], abs=1e-9)
+
+
+def test_the_document_on_disk_is_that_of_the_parameter_files():
+    def without_changes(text):
+        return [row[:6] for row in rows(text)]
+
+    on_disk = (ROOT / "docs" / "fidelity.md").read_text()
+    assert without_changes(on_disk) == without_changes(document())

@@ -1,0 +1,116 @@
+"""Claims are read and checked before any job starts."""
+
+import shutil
+
+import pytest
+
+from lookalike.claims import claim_runs, read_claims
+from lookalike.parameters import read
+from lookalike.plan import Plan
+from projects import ROOT
+
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
+
+
+@pytest.fixture
+def params(tmp_path, monkeypatch):
+    """A copy of the parameter files to spoil."""
+    for part in ("params", "workflow"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "params"
+
+
+def runs_of(**values):
+    plan = Plan({**MINI, **values})
+    return claim_runs(plan, read_claims(plan))
+
+
+def test_every_claim_is_tested_on_all_its_data_sets_at_mini_and_at_paper_scale():
+    for scale in ("mini", "paper"):
+        runs = runs_of(scale=scale)
+        expected = {
+            (name, dataset, pair["changed"], pair["baseline"])
+            for name, claim in read("params/claims.yaml", "claims").items()
+            for dataset in claim["datasets"]
+            for pair in claim["pairs"]
+        }
+        assert {(run["claim"], run["published"], run["changed"], run["baseline"]) for run in runs} == expected
+        assert len(runs) == 3 * len(expected)
+
+
+def test_seeds_are_those_of_the_call_if_there_are_two_and_else_three():
+    assert {run["seed"] for run in runs_of(seeds=[4])} == {0, 1, 2}
+    assert {run["seed"] for run in runs_of(seeds=[4, 7])} == {4, 7}
+
+
+def test_a_claim_about_data_that_a_scale_does_not_have_is_kept_without_runs():
+    plan = Plan({**MINI, "scale": "ci"})
+    claims = read_claims(plan)
+    assert "contextual_regulariser" in claims  # Cars and SOP
+    runs = claim_runs(plan, claims)
+    assert {run["dataset"] for run in runs} == {"figurines_birds"}
+    assert "contextual_regulariser" not in {run["claim"] for run in runs}
+
+
+def test_own_pictures_that_stand_for_nothing_have_no_claims():
+    datasets = {"pictures": {"layout": "folder", "folder": "x"}}
+    assert runs_of(name="mine", datasets=datasets) == []
+
+
+REFUSED = [
+    (
+        "{changed: margin_diml,",
+        "{changed: margin_dilm,",
+        r"params/claims\.yaml, diml_precision\.pairs\.0\.changed: unknown 'margin_dilm', did you mean 'margin_diml'",
+    ),
+    (
+        "baseline: avsl_levels}",
+        "baseline: avsl_level}",
+        r"params/claims\.yaml, avsl_graph\.pairs\.0\.baseline: unknown 'avsl_level', did you mean 'avsl_levels'",
+    ),
+    (
+        "datasets: [cub, cars, sop]",
+        "datasets: [cub, carz, sop]",
+        r"params/claims\.yaml, diml_precision\.datasets: unknown 'carz', did you mean 'cars'",
+    ),
+    (
+        "metric: P@1",
+        "metric: P@2",
+        r"params/claims\.yaml, diml_precision\.metric: 'P@2' is not allowed, did you mean 'P@1'",
+    ),
+    ("direction: higher", "direction: up", r"params/claims\.yaml, diml_precision\.direction: 'up' is not allowed"),
+    (
+        "says: Matching",
+        "said: Matching",
+        r"params/claims\.yaml, diml_precision: unknown key 'said', did you mean 'says'",
+    ),
+    (
+        "metric: P@1",
+        "metric: train_R@1",
+        r"diml_precision\.metric: train_R@1 needs embed\.training_pictures, which recipe margin_diml does not set",
+    ),
+    (
+        "baseline: triplet_hinge}",
+        "baseline: avsl_margin}",
+        r"sam_coverage\.metric: coverage needs train\.method embedder or sam; recipe avsl_margin trains avsl",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), REFUSED)
+def test_what_cannot_be_claimed_is_refused_with_file_key_and_what_would_be_right(params, old, new, message):
+    text = (params / "claims.yaml").read_text()
+    assert old in text
+    (params / "claims.yaml").write_text(text.replace(old, new, 1))
+    with pytest.raises(ValueError, match=message):
+        runs_of()
+
+
+def test_a_recipe_that_cannot_run_is_refused_when_it_stands_in_claims_only(params):
+    recipes = params / "recipes" / "contextual.yaml"
+    old = "contextual_seen: {like: contextual,"
+    recipes.write_text(recipes.read_text().replace(old, f"{old} train: {{loss: {{kk: 3}}}},"))
+    with pytest.raises(ValueError, match=r"recipe contextual_seen on figurines_birds, train\.loss: unknown 'kk'"):
+        runs_of()

@@ -1,0 +1,327 @@
+"""Recipes lie in layers over each other, follow the sizes of a scale, and are refused where they cannot be meant."""
+
+import shutil
+
+import pytest
+
+from lookalike import source
+from lookalike.losses import LOSSES
+from lookalike.losses.batch import BatchLoss
+from lookalike.parameters import merge
+from lookalike.plan import Plan
+from lookalike.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
+from lookalike.training.learners import LEARNERS
+from projects import ROOT
+
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
+
+
+@pytest.fixture(scope="module")
+def mini():
+    return Plan(MINI)
+
+
+@pytest.fixture
+def params(tmp_path, monkeypatch):
+    """A copy of the parameter files to change."""
+    for part in ("params", "workflow"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "params"
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def layered(*layers, published=None, scale=None):
+    """The ``train`` section of these layers, over a smallest one."""
+    least = {"train": {"method": {"name": "embedder"}, "embedding": {"dim": 512}, "sampler": {"name": "plain"}}}
+    return sections_on([least, *layers], "diml", published, scale or {})["train"]
+
+
+def test_a_recipe_that_is_like_another_lies_over_it(params):
+    new = "  first: {like: margin, train: {batch_size: 60}}\n  second: {like: first, train: {loss: {margin: 0.3}}}\n"
+    edit(params / "recipes" / "diml.yaml", "  margin: {", f"{new}  margin: {{")
+    plan = Plan({**MINI, "scale": "paper"})
+    margin, second = (plan.settings(name, "cub")["train"] for name in ("margin", "second"))
+    assert margin["batch_size"] == 112
+    assert second == {**margin, "batch_size": 60, "loss": {"name": "margin", "margin": 0.3}}
+
+
+def test_recipes_like_each_other_are_refused(params):
+    edit(params / "recipes" / "diml.yaml", "  margin: {", "  one: {like: two}\n  two: {like: one}\n  margin: {")
+    with pytest.raises(ValueError, match=r"recipe 'one' is like itself: one -> two -> one"):
+        Plan(MINI)
+
+
+def test_values_for_a_data_set_lie_right_above_their_layer():
+    general = {"train": {"batch_size": 1}, "per_dataset": {"sop": {"train": {"batch_size": 2}}}}
+    own = {"train": {"batch_size": 3}}
+    own_for_cars = {"per_dataset": {"cars": {"train": {"batch_size": 4}}}}
+    found = {name: layered(general, published=name)["batch_size"] for name in ("cub", "sop", None)}
+    assert found == {"cub": 1, "sop": 2, None: 1}
+    found = {name: layered(general, own, own_for_cars, published=name)["batch_size"] for name in ("cub", "sop", "cars")}
+    assert found == {"cub": 3, "sop": 3, "cars": 4}  # what a recipe says itself beats what it inherits for a data set
+
+
+def test_a_scale_lies_over_every_layer():
+    own = {"train": {"batch_size": 3}, "per_dataset": {"cub": {"train": {"batch_size": 4}}}}
+    assert layered(own, published="cub", scale={"recipe": {"train": {"batch_size": 5}}})["batch_size"] == 5
+
+
+@pytest.mark.parametrize(("stated", "here"), [(512, 64), (128, 32), (100, 100), (None, None)])
+def test_embedding_and_projector_have_the_sizes_of_the_scale(stated, here):
+    scale = {"embedding_dims": {512: 64, 128: 32, 2048: 256}}
+    found = layered({"train": {"embedding": {"dim": stated}, "projector": {"width": 2048}}}, scale=scale)
+    assert (found["embedding"]["dim"], found["projector"]["width"]) == (here, 256)
+    found = layered({"train": {"embedding": {"dim": stated}, "projector": None}}, scale=scale)
+    assert (found["embedding"]["dim"], found["projector"]) == (here, None)
+
+
+@pytest.mark.parametrize(("k", "dim", "kept"), [(128, 64, 16), (512, 64, 64), (1, 64, 1), (128, 512, 128)])
+def test_the_edges_of_a_node_keep_their_share_of_the_nodes(k, dim, kept):
+    method = {"train": {"method": {"name": "avsl", "k": k}}}
+    assert layered(method, scale={"embedding_dims": {512: dim}})["method"]["k"] == kept
+    assert layered(method, scale={"recipe": {"train": {"embedding": {"dim": dim}}}})["method"]["k"] == kept
+
+
+@pytest.mark.parametrize(("batch", "per_class", "cut"), [(64, 5, 60), (64, 4, 64), (3, 5, 3), (112, None, 112)])
+def test_a_batch_is_cut_to_whole_groups(batch, per_class, cut):
+    sampler = {"name": "m_per_class", "per_class": per_class} if per_class else {"name": "plain"}
+    assert layered({"train": {"sampler": sampler, "batch_size": batch}})["batch_size"] == cut
+
+
+def test_sizes_of_the_embedded_scale_reach_every_method(mini):
+    avsl = mini.settings("avsl_proxy_anchor", "figurines_birds")["train"]
+    assert (avsl["embedding"]["dim"], avsl["method"]["k"]) == (64, 16)
+    contextual = mini.settings("contextual", "figurines_birds")["train"]
+    assert (contextual["embedding"]["dim"], contextual["projector"]) == (64, {"width": 256})
+    assert mini.settings("sam_triplet", "figurines_birds")["train"]["batch_size"] == 60
+
+
+def test_a_scale_takes_recipe_and_sizes_of_the_one_it_is_like_and_nothing_else(mini):
+    short = Plan({**MINI, "scale": "ci"})
+    ours, theirs = (plan.settings("margin", "figurines_birds")["train"] for plan in (short, mini))
+    assert ours == merge(theirs, {"budget": {"epochs": 2, "batches_per_epoch": 20}})
+    assert set(short.datasets) == {"figurines_birds", "figurines_shop"}
+    assert not set(short.table_names) & set(mini.table_names)
+
+
+# Recipe, what is laid over it, where the message points, and what it says.
+REFUSED = [
+    (
+        "margin",
+        {"train": {"method": {"name": "embeder"}}},
+        r"train\.method\.name",
+        r"unknown 'embeder', did you mean 'embedder'\? Known: avsl, diml, embedder, sam$",
+    ),
+    (
+        "margin",
+        {"train": {"method": {"side": 3}}},
+        r"train\.method",
+        r"unknown 'side'\. Known: none$",
+    ),
+    (
+        "sam_triplet",
+        {"train": {"method": {"momentum": 0.5}}},
+        r"train\.method",
+        r"unknown 'momentum', did you mean '\w+'\? Known: alpha, beta,",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"method": {"gamma": 0.5}}},
+        r"train\.method",
+        r"unknown 'gamma', did you mean '\w+'\? Known: k, min_over, momentum,",
+    ),
+    (
+        "diml_trained_margin",
+        {"train": {"method": {"truncation": 3}}},
+        r"train\.method",
+        r"unknown 'truncation', did you mean '\w+'\? Known: global_vector, pooling, side$",
+    ),
+    (
+        "margin_diml",
+        {"evaluate": {"scoring": {"side": 3}}},
+        r"evaluate\.scoring",
+        r"unknown 'side', did you mean '\w+'\? Known: marginal, reg, score, solver, tolerance, truncation$",
+    ),
+    (
+        "margin_diml",
+        {"embed": {"representation": {"reg": 0.1}}},
+        r"embed\.representation",
+        r"unknown 'reg', did you mean '\w+'\? Known: global_vector, pooling, side$",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"loss": {"name": "npair"}}},
+        r"train\.loss\.name \(method avsl\)",
+        r"unknown 'npair', did you mean 'margin'\? Known: margin, proxy_anchor$",
+    ),
+    (
+        "diml_trained_margin",
+        {"train": {"loss": {"name": "proxy_anchor"}}},
+        r"train\.loss\.name \(method diml\)",
+        r"unknown 'proxy_anchor', did you mean 'margin'\? Known: margin, multi_similarity$",
+    ),
+    (
+        "sam_triplet",
+        {"train": {"loss": {"name": "contextual"}}},
+        r"train\.loss\.name \(method sam\)",
+        r"unknown 'contextual', did you mean",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"loss": {"reg": 0.1}}},
+        r"train\.loss",
+        r"unknown 'reg', did you mean '\w+'\? Known: average, boundary, cutoff, final_weight, level_weights,",
+    ),
+    (
+        "sam_triplet",
+        {"train": {"loss": None}},
+        r"train\.loss",
+        r"method 'sam' needs a loss: angular, ",
+    ),
+    (
+        "margin",
+        {"evaluate": {"scoring": {"name": "graph"}}},
+        r"evaluate\.scoring\.name \(method embedder\)",
+        r"unknown 'graph', did you mean '\w+'\? Known: cosine, shared_neighbours, structural_matching$",
+    ),
+    (
+        "avsl_margin",
+        {"evaluate": {"scoring": {"name": "cosine"}}},
+        r"evaluate\.scoring\.name \(method avsl\)",
+        r"unknown 'cosine', did you mean 'graph'\? Known: graph$",
+    ),
+    (
+        "margin",
+        {"evaluate": {"scoring": {"name": "structural_matching"}}},
+        r"embed\.representation\.name",
+        r"'structural_matching' needs 'locations', not 'own'$",
+    ),
+    (
+        "avsl_margin",
+        {"embed": {"representation": {"name": "locations"}}},
+        r"embed\.representation\.name",
+        r"method 'avsl' keeps its 'own', not 'locations'$",
+    ),
+    (
+        "diml_trained_margin",
+        {"embed": {"representation": {"name": "locations"}}},
+        r"embed\.representation\.name",
+        r"method 'diml' keeps its 'own', not 'locations'$",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"method": {"k": 65}}},
+        r"train\.method\.k",
+        r"65 edges per node exceed the 64 nodes \(embedding\.dim\)$",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"embedding": {"dim": None}}},
+        r"train\.embedding\.dim",
+        r"method 'avsl' needs a size, not null$",
+    ),
+    (
+        "margin_diml",
+        {"train": {"embedding": {"dim": None}}},
+        r"train\.embedding\.dim",
+        r"'locations' need a size, not null$",
+    ),
+    (
+        "contextual",
+        {"train": {"optimiser": {"lr": "no projector"}}},
+        r"train\.optimiser\.lr",
+        r"a projector needs a rate of its own, 'projector'$",
+    ),
+    (
+        "sam_triplet",
+        {"train": {"projector": {"width": 8}}},
+        r"train\.projector",
+        r"method 'sam' takes none, it must be null$",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"regulariser": {"gamma": 0.1, "target_similarity": 0.3, "combine": "add"}}},
+        r"train\.regulariser",
+        r"method 'avsl' takes none, it must be null$",
+    ),
+]
+
+
+@pytest.mark.parametrize(("recipe", "change", "where", "what"), REFUSED)
+def test_a_recipe_that_cannot_be_meant_is_refused(mini, recipe, change, where, what):
+    sections = mini.settings(recipe, "figurines_birds")
+    check_recipe(sections, "recipe r")
+    spoiled = merge(sections, change)
+    if spoiled["train"]["optimiser"]["lr"] == "no projector":
+        rates = sections["train"]["optimiser"]["lr"]
+        spoiled["train"]["optimiser"]["lr"] = {part: rate for part, rate in rates.items() if part != "projector"}
+    with pytest.raises(ValueError, match=f"^recipe r, {where}: {what}"):
+        check_recipe(spoiled, "recipe r")
+
+
+NOISY = ("  margin: {train: {", "  margin: {train: {noise: {images: 0.1}, ")
+
+
+def test_image_noise_takes_the_strangers_of_the_scale(params):
+    edit(params / "recipes" / "diml.yaml", *NOISY)
+    plan = Plan(MINI)
+    plan.check_run("margin", "figurines_birds")
+    assert plan.strangers("margin", "figurines_birds").name == "figurines_strangers"
+    assert plan.strangers("npair", "figurines_birds") is None
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("", r"recipe margin on figurines_birds, train\.noise\.images: scale mini names no data set as its strangers$"),
+        (
+            "strangers: figurines_birdz\n",
+            r"scale mini, strangers: unknown 'figurines_birdz', did you mean 'figurines_birds'",
+        ),
+    ],
+)
+def test_image_noise_without_strangers_is_refused(params, named, message):
+    edit(params / "recipes" / "diml.yaml", *NOISY)
+    edit(params / "scales" / "mini.yaml", "strangers: figurines_strangers\n", named)
+    with pytest.raises(ValueError, match=message):
+        Plan(MINI).check_run("margin", "figurines_birds")
+
+
+def test_reranking_needs_a_test_set_that_searches_itself(params):
+    scoring = "evaluate: {scoring: {name: shared_neighbours, k: 4}}"
+    edit(params / "recipes" / "diml.yaml", "  margin: {", f"  margin: {{{scoring}, ")
+    plan = Plan(MINI)
+    plan.check_run("margin", "figurines_birds")
+    message = r"recipe margin on figurines_shop, evaluate\.scoring\.name: 'shared_neighbours' needs a test set that"
+    with pytest.raises(ValueError, match=message):
+        plan.check_run("margin", "figurines_shop")
+
+
+@pytest.mark.parametrize(
+    ("level", "message"),
+    [
+        ("released", r"fidelity: 'released' is impossible for sam, no code was released; known: recommended, paper$"),
+        ("releesed", r"sam\.yaml, recipes\.sam_triplet\.fidelity: 'releesed' is not allowed, did you mean 'released'"),
+    ],
+)
+def test_levels_of_fidelity_that_a_paper_does_not_have_are_refused(params, level, message):
+    edit(params / "recipes" / "sam.yaml", "  sam_triplet:\n", f"  sam_triplet:\n    fidelity: {level}\n")
+    with pytest.raises(ValueError, match=message):
+        Plan(MINI).settings("sam_triplet", "figurines_birds")
+
+
+def test_what_is_known_of_methods_fits_their_code():
+    assert SCORINGS_OF.keys() == LEARNERS.keys()
+    assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}
+    diml = source.constructor_arguments("lookalike.methods.diml.model:DIML")
+    options = diml - {"embedder", "feature_layer", "projection"}
+    assert READ["locations"] | READ["structural_matching"] == options
+    assert not READ["locations"] & READ["structural_matching"]
+    assert READ["diml"] == READ["locations"]

@@ -1,0 +1,93 @@
+"""Trainings small enough for unit tests: settings for every method, batches, and pictures on disk."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from lookalike.parameters import merge
+from lookalike.training.learner import Learner
+from lookalike.training.learners import LEARNERS
+
+CROP = 24
+CLASSES = 3
+SETTINGS: dict[str, Any] = {
+    "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"},
+    "method": {"name": "embedder"},
+    "embedding": {"pooling": "average", "dim": 8, "initialisation": "default"},
+    "projector": None,
+    "loss": {"name": "margin"},
+    "regulariser": None,
+    "noise": {"labels": 0.0, "images": 0.0, "classes": 1.0},
+    "sampler": {"name": "m_per_class", "per_class": 2},
+    "batch_size": 6,
+    "mixed_precision": False,
+    "image": {"resize_px": 28, "crop_px": CROP, "scale": [0.5, 1.0], "ratio": [0.8, 1.25], "flip": 0.5},
+    "test_image": {"resize_px": 28, "crop_px": CROP},
+    "optimiser": {
+        "algorithm": "adamw",
+        "lr": {"trunk": 1e-2, "head": 1e-2, "projector": 1e-2, "proxies": 1e-2, "boundaries": 1e-2},
+        "weight_decay": 1e-4,
+        "loss_weight_decay": 0.0,
+        "clip_norm": None,
+    },
+    "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0, "resting": ["trunk"]},
+    "budget": {"epochs": 2, "batches_per_epoch": 2, "evaluate_every": 1, "patience": None},
+}
+# Every method, and losses with proxies, with boundaries and with neither.
+METHODS: dict[str, dict[str, Any]] = {
+    "embedder": {"loss": {"name": "margin"}},
+    "proxies": {"loss": {"name": "proxy_anchor"}},
+    "projected": {
+        "loss": {"name": "margin"},
+        "projector": {"width": 12},
+        "regulariser": {"gamma": 0.25, "target_similarity": 0.3, "combine": "convex"},
+    },
+    "avsl": {"method": {"name": "avsl", "k": 4}, "loss": {"name": "proxy_anchor"}},
+    "avsl_margin": {"method": {"name": "avsl", "k": 4, "reliability": "learned"}, "loss": {"name": "margin"}},
+    "diml": {"method": {"name": "diml", "side": 2}, "loss": {"name": "margin"}},
+    "sam": {"method": {"name": "sam", "kind": "triplet"}, "loss": {"name": "triplet"}},
+}
+
+
+def section(method: str, over: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The ``train`` section of one of `METHODS`."""
+    return merge(merge(deepcopy(SETTINGS), METHODS[method]), over or {})
+
+
+def learner(method: str, over: Mapping[str, Any] | None = None, *, seed: int = 0) -> Learner:
+    """The learner of one of `METHODS`, its weights drawn from a seed, in training mode."""
+    settings = section(method, over)
+    torch.manual_seed(seed)
+    return LEARNERS[settings["method"]["name"]](settings, classes=CLASSES).train()
+
+
+def batch(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nine images of three classes, those of a class alike."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(9) % CLASSES
+    shown = torch.randn(CLASSES, 3, CROP, CROP, generator=generator)
+    return shown[labels] + 0.5 * torch.randn(9, 3, CROP, CROP, generator=generator), labels
+
+
+def write_dataset(folder: Path, roles: Mapping[str, int], *, classes: int = CLASSES) -> Path:
+    """Pictures of ``classes`` classes, so many of each class per role, and the manifest that lists them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    generator = np.random.default_rng(0)
+    lines = ["path,label,role"]
+    for place, (role, each) in enumerate(roles.items()):
+        first = 0 if role == "train" else classes
+        for label in range(first, first + classes):
+            for number in range(each):
+                colour = np.random.default_rng(label).integers(60, 200, 3)
+                name = f"{place}-{label}-{number}.png"
+                pixels = colour + generator.integers(-50, 50, (30, 34, 3))
+                Image.fromarray(pixels.astype(np.uint8)).save(folder / name)
+                lines.append(f"{name},{label},{role}")
+    manifest = folder / "manifest.csv"
+    manifest.write_text("\n".join(lines) + "\n")
+    return manifest

@@ -1,0 +1,47 @@
+"""The target `claims` plans both recipes of every pair for several seeds."""
+
+import re
+
+import pytest
+
+from lookalike.claims import SIDES, claim_runs, read_claims
+from lookalike.plan import Plan
+
+pytestmark = pytest.mark.slow
+
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
+
+
+def planned(project, line):
+    done = project.run(f"-n --cores 1 claims --quiet reason {line}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_three_seeds_of_every_pair_are_planned(project):
+    text = planned(project, "")
+    plan = Plan(MINI)
+    recipes = {run[side] for run in claim_runs(plan, read_claims(plan)) for side in SIDES}
+    evaluated = set(re.findall(r"Job \d+: Evaluate (\w+) on (\w+), seed (\d)", text))
+    assert {seed for _, _, seed in evaluated} == {"0", "1", "2"}
+    assert {plan.shared("evaluate", recipe, "figurines_birds") for recipe in recipes} == {each[0] for each in evaluated}
+    attended = re.findall(r"Job \d+: Measure the attention of (\w+) on (\w+), seed (\d)", text)
+    assert ("sam_triplet", "figurines_birds", "2") in attended
+    assert len(attended) == len(set(attended)) == 6 * 2 * 3
+    assert "Hold the papers' claims against the measured runs" in text
+
+
+def test_verdicts_that_are_there_already_do_not_stand_for_runs(project):
+    for suffix in ("csv", "md"):
+        path = project.root / "results" / "mini" / f"claims.{suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("from another machine\n")
+    assert "Evaluate sam_triplet on figurines_birds, seed 2" in planned(project, "")
+
+
+def test_an_unknown_recipe_is_refused_before_any_job_of_any_target(project):
+    project.edit("params/claims.yaml", "{changed: diml_trained_margin,", "{changed: diml_trained_margni,")
+    done = project.run("-n --cores 1 tables")
+    assert done.returncode != 0
+    message = r"claims\.yaml, diml_training\.pairs\.0\.changed: unknown 'diml_trained_margni', did you mean"
+    assert re.search(message, done.stdout + done.stderr)

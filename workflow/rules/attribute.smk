@@ -1,0 +1,20 @@
+rule attribute:
+    input:
+        model=result_of("train", rules.train.output.model),
+        manifest=manifest_of,
+    output:
+        attributions=f"{RESULTS}/attributions/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+    log:
+        f"{LOGS}/attribute/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    conda:
+        "../../environment.yml"
+    threads: THREADS
+    resources:
+        gpu=GPU,
+    params:
+        root=root_of,
+        code=code("lookalike.stages.attribute:attribute", stage="train"),
+    message:
+        "Measure the attention of {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/attribute.py"

@@ -1,0 +1,29 @@
+rule claim_verdicts:
+    input:
+        changed=evidence("changed"),
+        baseline=evidence("baseline"),
+    output:
+        multiext(f"{RESULTS}/claims", ".csv", ".md"),
+    log:
+        f"{LOGS}/claims.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        claims=claims,
+        runs=claimed_runs,
+        scale=plan.title,
+        code=code("lookalike.stages.claims:claims"),
+    message:
+        "Hold the papers' claims against the measured runs"
+    script:
+        "../scripts/claims.py"
+
+
+# Asked for by name only: `snakemake --cores all claims`, which takes the seeds 0, 1 and 2 unless it is given at least two.
+rule claims:
+    # The runs too: verdicts that are committed must not make a fresh clone believe that it has finished.
+    input:
+        evidence("changed"),
+        evidence("baseline"),
+        rules.claim_verdicts.output,

@@ -1,0 +1,14 @@
+"""Hold the papers' claims against the measured runs."""
+
+from lookalike.jobs import job_log
+from lookalike.stages.claims import claims
+
+with job_log("claims", snakemake.log[0]):
+    claims(
+        snakemake.params.claims,
+        snakemake.params.runs,
+        scale=snakemake.params.scale,
+        changed=snakemake.input.changed,
+        baseline=snakemake.input.baseline,
+        output=snakemake.output[0].removesuffix(".csv"),
+    )

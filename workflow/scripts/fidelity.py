@@ -1,0 +1,15 @@
+"""Assemble what each choice between paper and released code changes."""
+
+from lookalike.jobs import job_log
+from lookalike.stages.fidelity import fidelity
+
+with job_log("fidelity", snakemake.log[0]):
+    fidelity(
+        snakemake.params.runs,
+        scale=snakemake.params.scale,
+        overruled=snakemake.params.overruled,
+        metrics=snakemake.input.metrics,
+        metrics_unchanged=snakemake.input.metrics_unchanged,
+        output=snakemake.output.document.removesuffix(".md"),
+        published=snakemake.params.published,
+    )
