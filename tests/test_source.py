@@ -168,6 +168,14 @@ def test_lookup_tells_where_an_entry_is_defined(package):
     assert source.constructor_arguments("lookalike.losses.first:FirstLoss") == {"margin", "classes"}
 
 
+def test_an_option_named_like_a_loss_does_not_choose_it(package):
+    settings = {"loss": {"name": "first", "second": 0.5}}
+    before = source.code_digest(["lookalike.stage:run"], settings)
+    edit(package / "losses" / "second.py", "SCALE = 2", "SCALE = 3")
+    forget()
+    assert source.code_digest(["lookalike.stage:run"], settings) == before
+
+
 def test_a_missing_module_or_name_is_refused(package):
     with pytest.raises(ValueError, match=r"no module 'lookalike.nothing'"):
         source.code_digest(["lookalike.nothing:run"])
@@ -275,3 +283,9 @@ def test_editing_the_loop_reaches_every_training_and_nothing_else(real, plan):
     before = of_recipes(plan)
     edit(real / "training" / "loop.py", "seed * 100_003 + epoch", "seed * 100_019 + epoch")
     assert changed(plan, before) == {(recipe, "train") for recipe in RECIPES}
+
+
+def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan):
+    before = of_recipes(plan)
+    edit(real / "losses" / "margin.py", "boundary: float = 1.2", "boundary: float = 1.1")
+    assert {recipe for recipe, _ in changed(plan, before)} == {"margin", "margin_diml"}

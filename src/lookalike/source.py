@@ -44,7 +44,8 @@ def code_digest(entry_points: Iterable[str], settings: object = None) -> str:
 
     Args:
         entry_points: ``"package.module:name"`` or ``"package.module"`` for all names of a module.
-        settings: the job's settings; every string found in it selects the lookup entries of that name.
+        settings: the job's settings; every string among its values selects the lookup entries of that name. Keys do
+            not: an option ``margin`` of one loss is not the loss of that name.
 
     Returns:
         Sixteen hexadecimal digits, the same whatever the order of definitions, comments or docstrings.
@@ -287,8 +288,7 @@ def _strings(settings: object) -> Iterator[str]:
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, dict):
-        for key, value in settings.items():
-            yield str(key)
+        for value in settings.values():
             yield from _strings(value)
     elif isinstance(settings, list | tuple):
         for value in settings:
