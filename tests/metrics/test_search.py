@@ -61,6 +61,11 @@ def test_the_depth_is_the_largest_cutoff_or_class_within_the_gallery(name, self_
     assert search.depth == min(max([size + counted for size in sizes] + list(ks)), similarity.shape[1] - self_match)
 
 
+def test_a_search_without_cut_offs_is_as_deep_as_its_largest_class():
+    search, _ = made("uneven", True, False, ())
+    assert search.depth == 3
+
+
 def test_a_rank_less_is_not_enough():
     search, similarity = made("uneven", True, False, (1,))
     with pytest.raises(ValueError, match=r"need more than the K = 2 ranks given"):

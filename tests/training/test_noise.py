@@ -63,9 +63,11 @@ def test_no_stranger_comes_twice_while_others_wait():
     assert sorted(times.values()) == [2] * 20 + [3] * 10
 
 
-def test_which_strangers_come_depends_on_the_run():
-    few = [{path for path in noisy(seed=seed, images=0.1).paths if path in STRANGERS} for seed in (0, 1)]
-    assert few[0] != few[1]
+def test_which_pictures_are_replaced_and_by_which_depends_on_the_run():
+    runs = [noisy(seed=seed, images=0.1).paths for seed in (0, 1)]
+    places = [[place for place, path in enumerate(paths) if path in STRANGERS] for paths in runs]
+    assert places[0] != places[1]
+    assert {runs[0][place] for place in places[0]} != {runs[1][place] for place in places[1]}
 
 
 def test_the_first_classes_stay_before_anything_else_is_drawn():
@@ -77,6 +79,11 @@ def test_the_first_classes_stay_before_anything_else_is_drawn():
     assert len(all_noise.paths) == 40
     assert set(all_noise.labels.tolist()) == {3, 5}  # none of the classes that are gone
     assert sum(path in STRANGERS for path in all_noise.paths) == 10
+
+
+def test_image_noise_without_strangers_is_refused():
+    with pytest.raises(ValueError, match=r"noise\.images=0\.2 needs strangers"):
+        noisy(strangers=[], images=0.2)
 
 
 def test_strangers_of_the_embedded_birds_show_none_of_their_species():

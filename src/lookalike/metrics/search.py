@@ -38,7 +38,7 @@ class Search:
     def depth(self) -> int:
         """Ranks that every metric but mAP needs: the largest k or R."""
         largest = int(self.class_sizes.max()) + self.count_query_in_r
-        return min(max(largest, *self.ks), len(self.gallery_labels) - self.self_match)
+        return min(max([largest, *self.ks]), len(self.gallery_labels) - self.self_match)
 
     @property
     def class_sizes(self) -> Tensor:

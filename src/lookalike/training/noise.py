@@ -24,7 +24,12 @@ def disturbed(training: Role, noise: Mapping[str, Any], strangers: Sequence[Path
             of the pictures with a random label; ``images``, share of the pictures that are replaced.
         strangers: pictures of no class of the data set, drawn without repetition while they last.
         seed: of this run.
+
+    Raises:
+        ValueError: if pictures are to be replaced and there are no strangers.
     """
+    if noise["images"] > 0 and not strangers:
+        raise ValueError(f"noise.images={noise['images']} needs strangers to replace pictures by, there are none")
     generator = torch.Generator().manual_seed(seed)
     if noise["classes"] < 1:
         count = round(noise["classes"] * training.numbered()[1])
