@@ -172,7 +172,9 @@ HOSTILE_ZIPS = {
     "an absolute path": ("/tmp/x", {}),
     "a line break": ("a\nb", {}),
     "a backslash": ("..\\x", {}),
+    "a control character": ("a\x1b[2Jb", {}),
     "a link": ("a", {"external_attr": mode(stat.S_IFLNK | 0o777)}),
+    "a device": ("a", {"external_attr": mode(stat.S_IFCHR | 0o600)}),
     "a pipe": ("a", {"external_attr": mode(stat.S_IFIFO | 0o600)}),
 }
 
@@ -212,6 +214,31 @@ def test_an_encrypted_zip_is_refused(tmp_path):
 def test_a_bomb_is_refused_by_its_ratio(tmp_path, name):
     archive = write_archive(tmp_path, name, {"zeros.bin": bytes(10**7)})
     with pytest.raises(ArchiveError, match="unpacks to more than"):
+        unpack(archive, tmp_path / "target")
+    assert_nothing_is_left(tmp_path, archive)
+
+
+def test_a_zip_that_states_too_small_a_size_is_refused(tmp_path):
+    archive = write_archive(tmp_path, "deflated.zip", {"zeros.bin": bytes(10**7)})
+    stated = (10**7).to_bytes(4, "little")
+    assert archive.read_bytes().count(stated) == 2  # at the member and in the directory
+    archive.write_bytes(archive.read_bytes().replace(stated, (1000).to_bytes(4, "little")))
+    with pytest.raises(ArchiveError, match="damaged"):
+        unpack(archive, tmp_path / "target")
+    assert_nothing_is_left(tmp_path, archive)
+
+
+def test_members_of_a_zip_that_share_their_bytes_are_refused(tmp_path):
+    archive = tmp_path / "overlapping.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("first", bytes(range(256)) * 2000)
+        (first,) = opened.infolist()
+        for number in range(500):
+            twin = zipfile.ZipInfo(f"{number}")
+            for name in ("compress_type", "compress_size", "file_size", "CRC", "header_offset"):
+                setattr(twin, name, getattr(first, name))
+            opened.filelist.append(twin)
+    with pytest.raises(ArchiveError, match=r"unpacks to more than|no tar or zip archive, cut short, damaged"):
         unpack(archive, tmp_path / "target")
     assert_nothing_is_left(tmp_path, archive)
 

@@ -189,14 +189,26 @@ def test_an_archive_without_address_says_what_to_do_by_hand(get):
 
 
 @pytest.mark.parametrize("name", ["birds.tgz", "renamed by hand (1).bin"])
-@pytest.mark.parametrize("place", ["archives", "elsewhere"])
+@pytest.mark.parametrize("place", ["archives", "elsewhere", "archives/from a friend/2019"])
 def test_an_archive_on_disk_is_known_by_its_bytes(server, get, tmp_path, name, place):
-    (tmp_path / place).mkdir()
+    (tmp_path / place).mkdir(parents=True)
     (tmp_path / place / name).write_bytes(BYTES)
     (tmp_path / place / "another of this size").write_bytes(bytes(len(BYTES)))
     folders = [tmp_path / "missing", tmp_path / "elsewhere"]
     assert get(archive_of(f"{server.url}/a"), search_folders=folders) == tmp_path / place / name
     assert server.requests == []
+
+
+def test_linked_folders_are_looked_into_once_and_hidden_ones_never(server, get, tmp_path):
+    (tmp_path / "archives" / ".trash").mkdir(parents=True)
+    (tmp_path / "archives" / ".trash" / "birds.tgz").write_bytes(BYTES)
+    (tmp_path / "archives" / "circle").symlink_to(tmp_path / "archives")
+    with pytest.raises(DownloadError):
+        get(archive_of())
+    (tmp_path / "big disk").mkdir()
+    (tmp_path / "big disk" / "a").write_bytes(BYTES)
+    (tmp_path / "archives" / "link").symlink_to(tmp_path / "big disk")
+    assert get(archive_of()) == tmp_path / "archives" / "link" / "a"
 
 
 def test_a_wrong_file_of_that_name_is_replaced_by_a_download_and_else_explained(server, get, tmp_path):

@@ -3,6 +3,7 @@
 from lookalike.data.archives import ArchiveError, Limits, unpack
 from lookalike.data.download import DownloadError, fetch
 from lookalike.data.manifest import manifest_hash, read_manifest, with_file_hashes, write_manifest
+from lookalike.data.pictures import PictureCopy, copies_of, copy_faults, read_picture, resized_copy
 from lookalike.data.prepare import ensure_data
 from lookalike.data.splits import (
     load_specification,
@@ -17,6 +18,9 @@ __all__ = [
     "ArchiveError",
     "DownloadError",
     "Limits",
+    "PictureCopy",
+    "copies_of",
+    "copy_faults",
     "ensure_data",
     "fetch",
     "load_specification",
@@ -26,7 +30,9 @@ __all__ = [
     "read_layout",
     "read_layout_keypoints",
     "read_manifest",
+    "read_picture",
     "read_split",
+    "resized_copy",
     "unpack",
     "with_file_hashes",
     "write_manifest",

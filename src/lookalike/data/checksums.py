@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -61,29 +62,53 @@ def mismatch(path: Path, archive: Mapping[str, Any], memory: Path) -> str:
 
 
 def find_on_disk(archive: Mapping[str, Any], folders: Iterable[Path], memory: Path) -> Path | None:
-    """The archive in one of the folders, known by checksum whatever its name, and by its name where it has none."""
+    """The archive anywhere below one of the folders, known by checksum whatever its name, else by its name."""
     for folder in folders:
-        for path in _candidates(archive, folder):
+        for path in candidates(archive, folder):
             with suppress(OSError):  # somebody else's file that cannot be read is not the archive
                 if not mismatch(path, archive, memory):
                     return path
     return None
 
 
-def _candidates(archive: Mapping[str, Any], folder: Path) -> Iterator[Path]:
-    """Files worth a look: the one of that name, then those of that size, or of that kind where the size is unknown."""
+def candidates(archive: Mapping[str, Any], folder: Path) -> Iterator[Path]:
+    """Files below a folder that are worth a look, its own first.
+
+    These are files of the archive's name and, where a checksum is stated, those of its size, or of its kind where the
+    size is unknown.
+    """
     named = folder / archive["file"]
     if named.is_file():
         yield named
-    if expected_digest(archive) is None or not folder.is_dir():
-        return
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.suffix == ".part" or path == named or not path.is_file():
+    has_digest = expected_digest(archive) is not None
+    for path in _files_below(folder):
+        if path == named:
             continue
-        if archive.get("size", path.stat().st_size) == path.stat().st_size and (
-            "size" in archive or path.suffix == named.suffix
-        ):
+        fits = path.stat().st_size == archive["size"] if "size" in archive else path.suffix == named.suffix
+        if path.name == named.name or (has_digest and fits):
             yield path
+
+
+def forget(path: Path, memory: Path) -> None:
+    """Let the next question for a file's digest read its bytes again."""
+    start = f"{path.resolve()}|"
+    known = _recall(memory / MEMORY)
+    if any(key.startswith(start) for key in known):
+        _rewrite(memory / MEMORY, lambda known: {key: known[key] for key in known if not key.startswith(start)})
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Files that are neither hidden nor half downloaded, links to folders followed, each folder once."""
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith("."))
+        if real in seen:
+            continue
+        seen.add(real)
+        for path in (Path(place, name) for name in sorted(names) if not name.startswith(".")):
+            if path.suffix != ".part" and path.is_file():
+                yield path
 
 
 def move_remembered(source: Path, target: Path, memory: Path) -> Path:
@@ -106,7 +131,11 @@ def _recall(memory: Path) -> dict[str, str]:
 
 
 def _remember(memory: Path, key: str, digest: str) -> None:
+    _rewrite(memory, lambda known: {**known, key: digest})
+
+
+def _rewrite(memory: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
     with FileLock(memory.with_suffix(".lock")):
         temporary = memory.with_suffix(".tmp")
-        temporary.write_text(json.dumps({**_recall(memory), key: digest}, indent=1, sort_keys=True))
+        temporary.write_text(json.dumps(change(_recall(memory)), indent=1, sort_keys=True))
         temporary.replace(memory)

@@ -71,6 +71,31 @@ def read_manifest(path: Path) -> pd.DataFrame:
     return frame.astype({column: "float64" for column in _BOX if column in frame})
 
 
+def altered_files(frame: pd.DataFrame, root: Path, *, threads: int = 8) -> list[str]:
+    """What is wrong with the files that a manifest lists: one line for each that is missing or has other bytes.
+
+    Masks are compared too. A manifest without ``sha256`` tells missing files only.
+    """
+    listed = {
+        path: digest
+        for column, hashes in (("path", "sha256"), ("mask", "mask_sha256"))
+        if column in frame
+        for path, digest in zip(frame[column], frame.get(hashes, [None] * len(frame)), strict=True)
+    }
+
+    def fault(path: str) -> str:
+        try:
+            found = None if listed[path] is None else file_digest(root / path)
+        except OSError as error:
+            return f"{root / path} cannot be read: {error.strerror}"
+        if found != listed[path]:
+            return f"{root / path} has other bytes than its manifest says"
+        return "" if (root / path).is_file() else f"{root / path} does not exist"
+
+    with ThreadPoolExecutor(threads) as pool:
+        return [line for line in pool.map(fault, sorted(listed)) if line]
+
+
 def manifest_hash(frame: pd.DataFrame) -> str:
     """SHA-256 of the manifest as it is written: the same for the same rows in any order."""
     return hashlib.sha256(_csv(frame)).hexdigest()

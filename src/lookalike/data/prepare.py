@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.data.archives import Limits, extract, workspace
-from lookalike.data.checksums import find_on_disk, remembered_digest
+from lookalike.data.archives import ArchiveError, Limits, extract, workspace
+from lookalike.data.checksums import expected_digest, find_on_disk, remembered_digest
 from lookalike.data.download import DownloadError, fetch
 from lookalike.data.members import is_archive
 from lookalike.data.splits import read_layout
@@ -111,7 +111,7 @@ def _packaging(specification: Specification, root: Path, folders: Iterable[Path]
 
 
 def _unpack_missing(
-    fetched: Iterable[tuple[Archive, Path]], specification: Specification, root: Path, limits: Limits | None
+    fetched: Sequence[tuple[Archive, Path]], specification: Specification, root: Path, limits: Limits | None
 ) -> None:
     with workspace(root) as staging:
         for archive, path in fetched:
@@ -120,7 +120,10 @@ def _unpack_missing(
         if root.exists():
             _merge(staging, root)
         else:
-            read_layout(specification, staging)
+            try:
+                read_layout(specification, staging)
+            except ValueError as error:
+                raise ValueError(f"{error} (unpacked from {', '.join(str(path) for _, path in fetched)})") from None
             staging.rename(root)
 
 
@@ -129,7 +132,13 @@ def _unpack_into(staging: Path, archive: Archive, path: Path, limits: Limits | N
     folder = staging / archive.get("into", "")
     folder.mkdir(parents=True, exist_ok=True)
     if is_archive(path):
-        extract(path, folder, limits=limits)
+        try:
+            extract(path, folder, limits=limits)
+        except ArchiveError as error:
+            if expected_digest(archive) is not None or not archive.get("urls"):
+                raise
+            aside = path.replace(path.with_name(f"{path.name}.refused"))  # or it would be found here again and again
+            raise ArchiveError(f"{error}; it is now {aside}, and the next call asks its addresses again") from None
     else:
         shutil.copyfile(path, folder / archive["file"])
     if not (staging / archive["creates"]).exists():

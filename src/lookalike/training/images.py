@@ -13,6 +13,8 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
 
+from lookalike.data.pictures import read_picture
+
 # Mean and deviation of ImageNet's colours, which all pretrained networks here expect.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 CACHED_BYTES = 2**30  # decoded pictures kept in memory by one process
@@ -52,11 +54,7 @@ class Images(Dataset[tuple[Tensor, int]]):
             torch.default_generator.set_state(before)
 
     def _decode(self, index: int) -> Image.Image:
-        try:
-            with Image.open(self.paths[index]) as stream:
-                picture: Image.Image = self._resize(stream.convert("RGB"))
-        except OSError as error:
-            raise ValueError(f"{self.paths[index]}: no readable picture ({error})") from None
+        picture: Image.Image = self._resize(read_picture(self.paths[index]))
         size = 3 * picture.width * picture.height
         if self._decoded_bytes + size <= CACHED_BYTES:
             self._decoded[index] = picture

@@ -1,0 +1,185 @@
+"""Pictures from files, and copies of data sets with smaller ones that all runs share."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from PIL import Image
+
+from lookalike.data.archives import workspace
+from lookalike.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
+from lookalike.files import read_json, write_json
+
+LOG = logging.getLogger(__name__)
+MANIFEST, RECORD = "manifest.csv", "record.json"
+# png keeps every pixel; jpeg has Pillow's default quality, as the contextual paper's copy of mini-iNaturalist.
+ENCODINGS: Mapping[str, Mapping[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG"}}
+Broken = Literal["stop", "skip"]
+_NAME = re.compile(r"_\d+px_[a-z]+_[0-9a-f]{12}")  # of a copy, behind its data set's name
+_OF_ORIGINALS = frozenset({"box_x", "box_y", "box_width", "box_height", "mask", "mask_sha256", "bytes", "sha256"})
+
+
+@dataclass(frozen=True)
+class PictureCopy:
+    """A data set's pictures in another size.
+
+    Attributes:
+        manifest: the original's rows without boxes, masks and pictures that were skipped.
+        root: folder that the manifest's paths are relative to.
+        skipped: paths of the pictures that cannot be read.
+    """
+
+    manifest: Path
+    root: Path
+    skipped: tuple[str, ...]
+
+
+def read_picture(path: Path) -> Image.Image:
+    """The picture of a file, in RGB whatever it is stored as.
+
+    Raises:
+        ValueError: naming the file, if it is missing, no picture, cut short, or larger than any photograph.
+    """
+    try:
+        with Image.open(path) as stream:
+            return stream.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:  # Pillow's words for broken files
+        raise ValueError(f"{path}: no readable picture ({error})") from None
+
+
+def resized_copy(
+    manifest: Path,
+    root: Path,
+    folder: Path,
+    *,
+    shorter_side_px: int,
+    encoding: str = "png",
+    broken: Broken = "stop",
+    threads: int = 8,
+) -> PictureCopy:
+    """A copy of a data set's pictures with a given shorter side, written by the first call that asks for it.
+
+    A copy belongs to the bytes of its originals, its size and its encoding: changed originals get another copy. It
+    appears when it is whole; a second process waits for the first and finds it. With ``png``, a view that resizes to
+    the same side gives the same pixels as from the originals. Files keep their names, also where ``png`` is inside.
+
+    Args:
+        manifest: of the data set, with the columns ``bytes`` and ``sha256``.
+        root: folder of the original pictures.
+        folder: where copies are kept, a folder each.
+        shorter_side_px: smaller pictures are enlarged, as a view would.
+        encoding: a key of :data:`ENCODINGS`.
+        broken: what to do about a picture that cannot be read: ``stop``, or ``skip`` it with a count as a warning.
+        threads: that resize at the same time.
+
+    Returns:
+        The copy; each of its files has the size that was written.
+
+    Raises:
+        ValueError: if a setting is not allowed or the manifest has no hashes; naming the first picture that cannot be
+            read, unless those are skipped; naming the first file of the copy that is missing or has another size.
+        OSError: if the disk is full.
+    """
+    _check_settings(shorter_side_px, encoding, broken)
+    frame = read_manifest(manifest)
+    if "sha256" not in frame:
+        raise ValueError(f"{manifest} has no column sha256, which tells whether a copy belongs to these pictures")
+    target = folder / f"{manifest.stem}_{shorter_side_px}px_{encoding}_{manifest_hash(frame)[:12]}"
+    with workspace(target) as staging:
+        if not target.exists():
+            skipped = _write_all(frame["path"], root, staging, shorter_side_px, ENCODINGS[encoding], broken, threads)
+            kept = frame[~frame["path"].isin(skipped)]
+            kept = kept[[column for column in kept if column not in _OF_ORIGINALS]]
+            write_json(
+                staging / RECORD, {"manifest": write_manifest(kept, staging / MANIFEST, staging)} | {"skipped": skipped}
+            )
+            staging.rename(target)
+    if faults := copy_faults(target, sizes_only=True):
+        raise ValueError(f"{faults[0]} ({len(faults)} faults); remove {target} to have it written anew")
+    copy = PictureCopy(target / MANIFEST, target, tuple(read_json(target / RECORD)["skipped"]))
+    if copy.skipped and broken == "stop":
+        raise ValueError(
+            f"{root / copy.skipped[0]}: no readable picture, one of {len(copy.skipped)} that {target} lacks"
+        )
+    if copy.skipped:
+        LOG.warning("%s: %d pictures skipped, the first is %s", target, len(copy.skipped), copy.skipped[0])
+    return copy
+
+
+def copies_of(dataset: str, folder: Path) -> list[Path]:
+    """The copies of a data set below a folder, whatever their size and encoding."""
+    return sorted(path for path in folder.glob(f"{dataset}_*") if _NAME.fullmatch(path.name.removeprefix(dataset)))
+
+
+def copy_faults(copy: Path, *, sizes_only: bool = False) -> list[str]:
+    """What is wrong with a copy on disk: one line for each file that is missing or is not as it was written.
+
+    Args:
+        copy: a folder that ``resized_copy`` made.
+        sizes_only: compare sizes and not bytes, which takes seconds instead of minutes.
+    """
+    try:
+        frame, record = read_manifest(copy / MANIFEST), read_json(copy / RECORD)
+    except (OSError, ValueError) as error:
+        return [f"{copy} is no whole copy: {error}"]
+    if manifest_hash(frame) != record["manifest"]:
+        return [f"{copy / MANIFEST} has other rows than were written"]
+    return _other_sizes(frame, copy) if sizes_only else altered_files(frame, copy)
+
+
+def _write_all(
+    paths: pd.Series, root: Path, folder: Path, side: int, options: Mapping[str, Any], broken: Broken, threads: int
+) -> list[str]:
+    """Write every picture, and return the paths of those that were skipped."""
+
+    def is_written(path: str) -> bool:
+        try:
+            picture = read_picture(root / path)
+        except ValueError:
+            if broken == "stop":
+                raise
+            return False
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        _resized(picture, side).save(folder / path, **options)
+        return True
+
+    unique = sorted(set(paths))
+    with ThreadPoolExecutor(threads) as pool:
+        return [path for path, written in zip(unique, pool.map(is_written, unique), strict=True) if not written]
+
+
+def _resized(picture: Image.Image, side: int) -> Image.Image:
+    """To a shorter side, as torchvision's ``Resize`` does it: the longer side is rounded down."""
+    short, long = sorted(picture.size)
+    longer = int(side * long / short)
+    return picture.resize(
+        (side, longer) if picture.width <= picture.height else (longer, side), Image.Resampling.BILINEAR
+    )
+
+
+def _other_sizes(frame: pd.DataFrame, copy: Path) -> list[str]:
+    faults = []
+    for path, size in zip(frame["path"], frame["bytes"], strict=True):
+        place = copy / path
+        found = place.stat().st_size if place.is_file() else None
+        if found != size:
+            faults.append(
+                f"{place} does not exist" if found is None else f"{place} has {found} bytes instead of {size}"
+            )
+    return faults
+
+
+def _check_settings(side: int, encoding: str, broken: str) -> None:
+    if side < 1:
+        raise ValueError(f"shorter_side_px={side} is not allowed; it must be at least 1")
+    if encoding not in ENCODINGS:
+        raise ValueError(f"unknown encoding {encoding!r}; known: {', '.join(ENCODINGS)}")
+    if broken not in ("stop", "skip"):
+        raise ValueError(f"broken={broken!r} is not allowed; allowed: stop, skip")

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from torchvision.transforms import v2
+
+from lookalike.data import copy_faults, read_manifest, read_picture, resized_copy, write_manifest
+from lookalike.data.splits import read_layout
+
+SIZES = {"a/wide.jpg": (61, 37), "a/high.JPG": (20, 45), "b/square.png": (30, 30), "b/small.png": (9, 7)}
+
+
+@pytest.fixture
+def originals(tmp_path):
+    """Manifest and root of four pictures, one of them grey."""
+    root = tmp_path / "originals"
+    generator = np.random.default_rng(0)
+    for path, (width, height) in SIZES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        channels = () if "square" in path else (3,)
+        pixels = generator.integers(0, 256, (height, width, *channels), dtype=np.uint8)
+        Image.fromarray(pixels).save(root / path)
+    write_manifest(read_layout({"layout": "folder"}, root), tmp_path / "few.csv", root)
+    return tmp_path / "few.csv", root
+
+
+def break_a_picture(originals):
+    """Cut one short, and record that in the manifest, as a split of such a data set would."""
+    manifest, root = originals
+    path = root / "a" / "wide.jpg"
+    path.write_bytes(path.read_bytes()[:-300])
+    write_manifest(read_layout({"layout": "folder"}, root), manifest, root)
+    return path
+
+
+@pytest.mark.parametrize("side", [16, 30])
+def test_a_view_of_that_size_sees_the_same_pixels_in_the_copy(originals, tmp_path, side):
+    manifest, root = originals
+    copy = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=side)
+    resize = v2.Resize(side)
+    for path in SIZES:
+        expected = np.asarray(resize(Image.open(root / path).convert("RGB")))
+        assert min(expected.shape[:2]) == side
+        assert np.array_equal(np.asarray(resize(read_picture(copy.root / path))), expected)
+
+
+def test_jpeg_is_smaller_and_close(originals, tmp_path):
+    manifest, root = originals
+    png = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+    jpeg = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16, encoding="jpeg")
+    assert png.root != jpeg.root
+    with Image.open(jpeg.root / "b" / "square.png") as picture:
+        assert (picture.format, picture.size) == ("JPEG", (16, 16))
+    assert (jpeg.root / "a" / "wide.jpg").stat().st_size < (png.root / "a" / "wide.jpg").stat().st_size
+
+
+def test_the_copys_manifest_has_the_originals_rows_and_its_own_hashes(originals, tmp_path):
+    manifest, root = originals
+    copy = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+    before, after = read_manifest(manifest), read_manifest(copy.manifest)
+    columns = ["path", "label", "role"]
+    assert after[columns].equals(before[columns])
+    assert not set(after["sha256"]) & set(before["sha256"])
+    assert copy_faults(copy.root) == []
+    assert copy.skipped == ()
+
+
+def test_boxes_and_masks_of_the_originals_are_left_out(originals, tmp_path):
+    manifest, root = originals
+    frame = read_manifest(manifest).assign(box_x=1.0, box_y=1.0, box_width=5.0, box_height=5.0, mask="m.png")
+    write_manifest(frame, manifest)
+    copy = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+    assert list(read_manifest(copy.manifest)) == ["path", "label", "role", "bytes", "sha256"]
+
+
+def test_a_copy_is_written_once_and_shared(originals, tmp_path):
+    manifest, root = originals
+    first = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+    written = {path: path.stat().st_mtime_ns for path in first.root.rglob("*")}
+    (root / "a").rename(root / "gone")
+    assert resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16) == first
+    assert {path: path.stat().st_mtime_ns for path in first.root.rglob("*")} == written
+
+
+def test_other_originals_get_another_copy(originals, tmp_path):
+    manifest, root = originals
+    first = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+    Image.new("RGB", (20, 20)).save(root / "b" / "small.png")
+    write_manifest(read_layout({"layout": "folder"}, root), manifest, root)
+    second = resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+    assert second.root != first.root
+    assert read_picture(second.root / "b" / "small.png").getextrema() == ((0, 0),) * 3
+
+
+def test_a_picture_that_cannot_be_read_stops_the_copy_by_its_name(originals, tmp_path):
+    path = break_a_picture(originals)
+    with pytest.raises(ValueError, match=rf"{path}: no readable picture \(.*truncated"):
+        resized_copy(*originals, tmp_path / "copies", shorter_side_px=16)
+    assert {entry.suffix for entry in (tmp_path / "copies").iterdir()} == {".lock"}
+
+
+def test_pictures_that_cannot_be_read_are_skipped_by_choice_with_their_number(originals, tmp_path, caplog):
+    path = break_a_picture(originals)
+    for _ in range(2):
+        copy = resized_copy(*originals, tmp_path / "copies", shorter_side_px=16, broken="skip")
+        assert copy.skipped == ("a/wide.jpg",)
+        assert "1 pictures skipped, the first is a/wide.jpg" in caplog.text
+        caplog.clear()
+    assert set(read_manifest(copy.manifest)["path"]) == set(SIZES) - {"a/wide.jpg"}
+    with pytest.raises(ValueError, match=rf"{path}: no readable picture, one of 1 that .* lacks"):
+        resized_copy(*originals, tmp_path / "copies", shorter_side_px=16)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("text.jpg", b"no picture"),
+        ("empty.png", b""),
+        ("header.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"),
+        ("gone.png", None),
+    ],
+)
+def test_a_file_that_is_no_picture_is_named(tmp_path, name, content):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name}: no readable picture"):
+        read_picture(tmp_path / name)
+
+
+def test_a_picture_that_is_a_bomb_is_named(tmp_path, monkeypatch):
+    Image.new("RGB", (100, 100)).save(tmp_path / "bomb.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    with pytest.raises(ValueError, match=r"bomb\.png: no readable picture \(.*decompression bomb"):
+        read_picture(tmp_path / "bomb.png")
+
+
+def test_a_damaged_copy_is_not_used_and_says_what_to_remove(originals, tmp_path):
+    copy = resized_copy(*originals, tmp_path / "copies", shorter_side_px=16)
+    picture = copy.root / "a" / "wide.jpg"
+    content = picture.read_bytes()
+    picture.write_bytes(content[:-1] + b"x")
+    assert copy_faults(copy.root, sizes_only=True) == []
+    assert copy_faults(copy.root) == [f"{picture} has other bytes than its manifest says"]
+    picture.write_bytes(content[:-1])
+    with pytest.raises(
+        ValueError, match=rf"{picture} has .* bytes instead of .* remove .*16px.* to have it written anew"
+    ):
+        resized_copy(*originals, tmp_path / "copies", shorter_side_px=16)
+    picture.unlink()
+    assert copy_faults(copy.root, sizes_only=True) == [f"{picture} does not exist"]
+    copy.manifest.write_text(copy.manifest.read_text().replace("square", "circle"))
+    assert "has other rows than were written" in copy_faults(copy.root)[0]
+    copy.manifest.unlink()
+    assert "is no whole copy" in copy_faults(copy.root)[0]
+
+
+def test_a_full_disk_leaves_no_copy_and_the_same_call_finishes(originals, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Image.Image, "save", full)
+        with pytest.raises(OSError, match="No space left on device"):
+            resized_copy(*originals, tmp_path / "copies", shorter_side_px=16, broken="skip")
+    assert {entry.suffix for entry in (tmp_path / "copies").iterdir()} == {".lock"}
+    assert copy_faults(resized_copy(*originals, tmp_path / "copies", shorter_side_px=16).root) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"shorter_side_px": 0}, "shorter_side_px=0"),
+        ({"encoding": "gif"}, "unknown encoding 'gif'; known: png, jpeg"),
+        ({"broken": "ignore"}, "broken='ignore' is not allowed; allowed: stop, skip"),
+    ],
+)
+def test_settings_that_are_not_allowed_are_refused(originals, tmp_path, setting, message):
+    with pytest.raises(ValueError, match=message):
+        resized_copy(*originals, tmp_path / "copies", **{"shorter_side_px": 16, **setting})
+    assert not (tmp_path / "copies").exists()
+
+
+def test_a_manifest_without_hashes_is_refused(originals, tmp_path):
+    manifest, root = originals
+    write_manifest(read_manifest(manifest)[["path", "label", "role"]], manifest)
+    with pytest.raises(ValueError, match=r"few\.csv has no column sha256"):
+        resized_copy(manifest, root, tmp_path / "copies", shorter_side_px=16)
+
+
+RESIZE = """
+import json, sys, time
+from pathlib import Path
+from lookalike.data import pictures
+read, read_before = pictures.read_picture, []
+def slow(path):
+    read_before.append(path)
+    if len(read_before) == int(sys.argv[2]):
+        print("half", flush=True)
+        time.sleep(600)
+    print("read", flush=True)
+    return read(path)
+pictures.read_picture = slow
+manifest, root, folder = map(Path, json.loads(sys.argv[1]))
+print(pictures.resized_copy(manifest, root, folder, shorter_side_px=16, threads=1).root, flush=True)
+"""
+
+
+def start(originals, folder, stop_at=0):
+    command = [sys.executable, "-c", RESIZE, json.dumps([str(path) for path in (*originals, folder)]), str(stop_at)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_write_one_copy(originals, tmp_path):
+    processes = [start(originals, tmp_path / "copies") for _ in range(2)]
+    lines = [process.communicate(timeout=60)[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert lines[0][-1] == lines[1][-1]
+    assert sorted(len(each) - 1 for each in lines) == [0, len(SIZES)]  # one read all pictures, the other none
+    assert copy_faults(Path(lines[0][-1])) == []
+
+
+def test_a_process_killed_half_way_leaves_no_copy_and_the_same_call_finishes(originals, tmp_path):
+    with start(originals, tmp_path / "copies", stop_at=3) as process:
+        assert [process.stdout.readline() for _ in range(3)] == ["read\n", "read\n", "half\n"]
+        os.kill(process.pid, signal.SIGKILL)
+    assert not list((tmp_path / "copies").glob("few_*"))
+    copy = resized_copy(*originals, tmp_path / "copies", shorter_side_px=16)
+    assert copy_faults(copy.root) == []
+    assert not list((tmp_path / "copies").glob(".*.partial"))
