@@ -63,7 +63,7 @@ REFUSED = [
     (
         "{changed: margin_diml,",
         "{changed: margin_dilm,",
-        r"params/claims\.yaml, diml_precision\.pairs\.0\.changed: unknown 'margin_dilm', did you mean 'margin_diml'",
+        r"params/claims\.yaml, diml_precision\.pairs\.13\.changed: unknown 'margin_dilm', did you mean 'margin_diml'",
     ),
     (
         "baseline: avsl_levels}",
@@ -73,7 +73,7 @@ REFUSED = [
     (
         "datasets: [cub, cars, sop]",
         "datasets: [cub, carz, sop]",
-        r"params/claims\.yaml, diml_precision\.datasets: unknown 'carz', did you mean 'cars'",
+        r"params/claims\.yaml, avsl_recall\.datasets: unknown 'carz', did you mean 'cars'",
     ),
     (
         "metric: P@1",
@@ -89,7 +89,7 @@ REFUSED = [
     (
         "metric: P@1",
         "metric: train_R@1",
-        r"diml_precision\.metric: train_R@1 needs embed\.training_pictures, which recipe margin_diml does not set",
+        r"diml_precision\.metric: train_R@1 needs embed\.training_pictures, which recipe contrastive_diml does not set",
     ),
     (
         "baseline: triplet_hinge}",

@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
         "clip_norm": None,
     },
     "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0, "resting": ["trunk"]},
-    "budget": {"epochs": 2, "batches_per_epoch": 2, "evaluate_every": 1, "patience": None},
+    "budget": {"epochs": 2, "batches_per_epoch": 2, "evaluate_every": 1, "patience": None, "collapse": None},
 }
 # Every method, and losses with proxies, with boundaries and with neither.
 METHODS: dict[str, dict[str, Any]] = {

@@ -38,6 +38,7 @@ READ = {
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
 SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options"}
+MANY = 40  # names that a message still lists
 # How the representations of a method can be compared.
 SCORINGS_OF = {
     "avsl": ("graph",),
@@ -172,13 +173,16 @@ def known(name: str, names: Iterable[str], place: str) -> None:
     """Refuse a name that is not among the known ones.
 
     Raises:
-        ValueError: naming the place, the nearest name and all names.
+        ValueError: naming the place, the nearest name and all names, or of very many the nearest ones.
     """
     ordered = sorted(names)
     if name not in ordered:
-        near = difflib.get_close_matches(str(name), ordered, n=1, cutoff=0)
+        near = difflib.get_close_matches(str(name), ordered, n=8, cutoff=0)
         hint = f", did you mean {near[0]!r}?" if near else "."
-        raise ValueError(f"{place}: unknown {name!r}{hint} Known: {', '.join(ordered) or 'none'}")
+        listed = f"Known: {', '.join(ordered) or 'none'}"
+        if len(ordered) > MANY:
+            listed = f"Nearest of {len(ordered)}: {', '.join(near)}"
+        raise ValueError(f"{place}: unknown {name!r}{hint} {listed}")
 
 
 def known_keys(chosen: Mapping[str, Any], names: Iterable[str], place: str) -> None:
@@ -195,6 +199,11 @@ def _check_together(sections: Settings, place: str) -> None:
         raise ValueError(f"{place}, embed.representation.name: method {method!r} keeps its 'own', not 'locations'")
     if scoring == "structural_matching" and not located and method != "diml":
         raise ValueError(f"{place}, embed.representation.name: 'structural_matching' needs 'locations', not 'own'")
+    if located and not train["embedding"]["pooling"].startswith("average"):
+        raise ValueError(
+            f"{place}, train.embedding.pooling: locations are those of a mean over the map, "
+            f"'average' or 'average_max', not {train['embedding']['pooling']!r}"
+        )
     if dim is None and (located or structured):
         needs = "'locations' need" if located else f"method {method!r} needs"
         raise ValueError(f"{place}, train.embedding.dim: {needs} a size, not null")

@@ -27,7 +27,7 @@ SETTINGS = {
         "clip_norm": 10.0,
     },
     "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1, "resting": ["trunk"]},
-    "budget": {"epochs": 4, "batches_per_epoch": 3, "evaluate_every": 1, "patience": None},
+    "budget": {"epochs": 4, "batches_per_epoch": 3, "evaluate_every": 1, "patience": None, "collapse": None},
     "mixed_precision": False,
 }
 
@@ -114,6 +114,12 @@ def test_the_best_epoch_is_the_first_of_equals_and_its_weights_are_kept(pictures
 def test_patience_ends_a_training_that_no_longer_improves(pictures, tmp_path):
     settings = {**SETTINGS, "budget": {**SETTINGS["budget"], "patience": 2}}
     fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), scores=[0.9, 0.1, 0.1, 0.1], settings=settings)
+    assert len(fitted.history) == 3
+
+
+def test_a_training_ends_when_its_score_collapses(pictures, tmp_path):
+    settings = {**SETTINGS, "budget": {**SETTINGS["budget"], "collapse": 0.6}}
+    fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), scores=[0.5, 0.31, 0.3, 0.5], settings=settings)
     assert len(fitted.history) == 3
 
 

@@ -119,14 +119,15 @@ def _measure(
     roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
     pictures = {role: Images(rows.paths, view) for role, rows in roles.items()}
     labels = [rows.labels for rows in roles.values()]
-    search = Search(labels[0], labels[-1], (1,), self_match=len(roles) == 1)
+    search = Search(labels[0].to(device), labels[-1].to(device), (1,), self_match=len(roles) == 1)
 
     def measure() -> dict[str, float]:
         found = [
             represent_images(learner.represent, learner.model, images, batch_size=256, device=device, workers=workers)
             for images in pictures.values()
         ]
+        query, gallery = ({name: tensor.to(device) for name, tensor in side.items()} for side in (found[0], found[-1]))
         with torch.no_grad():
-            return type(learner).scoring(learner.model, found[0], found[-1], search)
+            return type(learner).scoring(learner.model, query, gallery, search)
 
     return measure

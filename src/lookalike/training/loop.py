@@ -108,7 +108,7 @@ def fit(
             fitted.best, fitted.best_epoch = fitted.last, epoch + 1
         _report(line, budget["epochs"], rate, (time.monotonic() - started) * (budget["epochs"] - epoch - 1))
         after_epoch(line)
-        if _out_of_patience(fitted, budget):
+        if _is_hopeless(fitted, budget):
             break
         if not last_epoch:
             resume.write(
@@ -138,9 +138,12 @@ def _step(optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler, clip_n
     scaler.update()
 
 
-def _out_of_patience(fitted: Fit, budget: Mapping[str, Any]) -> bool:
-    """Whether ``R@1`` has not improved for ``patience`` epochs."""
-    return budget["patience"] is not None and len(fitted.history) - fitted.best_epoch >= budget["patience"]
+def _is_hopeless(fitted: Fit, budget: Mapping[str, Any]) -> bool:
+    """Whether ``R@1`` has not improved for ``patience`` epochs, or has fallen to a share of its best."""
+    scores = [line["R@1"] for line in fitted.history if "R@1" in line]
+    if budget["patience"] is not None and len(fitted.history) - fitted.best_epoch >= budget["patience"]:
+        return True
+    return budget["collapse"] is not None and bool(scores) and scores[-1] <= budget["collapse"] * max(scores)
 
 
 def _copy(module: nn.Module) -> State:
