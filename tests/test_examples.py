@@ -133,7 +133,22 @@ def test_the_contextual_loss_stands_beside_a_loss_of_pytorch_metric_learning():
 
 def test_the_page_on_the_methods_leads_to_every_example_and_names_every_public_name():
     page = PAGE.read_text()
-    links = re.findall(r"\]\(([^)#]+)\)", page)
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)#]+)\)", prose)
     assert all((PAGE.parent / link).is_file() for link in links if "://" not in link)
     assert {f"../examples/{name}" for name in EXAMPLES} <= set(links)
     assert not [name for name in lookalike._modules() if not re.search(rf"\b{name}\b", page)]
+
+
+def test_the_pieces_of_the_page_run_one_after_the_other():
+    names = {}
+    with torch.random.fork_rng():
+        for piece in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+            exec(piece, names)
+    assert names["distance"].shape == (1, 15)
+    total = sum(level.sum(dim=-1) for level in names["contributions"])
+    torch.testing.assert_close(total, names["distance"], rtol=1e-4, atol=1e-5)
+    assert names["ranking"].shape == (2, 14)
+    assert names["flow"].shape == (2, 14, 4, 4)
+    assert names["maps"].shape == (3, 2, 64, 64)
+    assert 0 <= names["maps"].min() <= names["maps"].max() <= 1
