@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from lookalike.parameters import read
 from projects import make_project
 
 LINE = "--cores all --resources gpu=1 tables --configfile own.yaml"
@@ -73,8 +74,8 @@ def metrics(project):
 def test_a_table_of_own_pictures_has_a_number_in_every_cell(finished):
     with (finished.root / "results" / "own" / "tables" / "comparison.csv").open() as stream:
         cells = list(csv.DictReader(stream))
-    labels = {cell["label"] for cell in cells}
-    assert labels == {"Untrained features", "Margin", "Multi-Similarity", "ProxyAnchor"}
+    rows = read("params/tables/comparison.yaml", "tables")["comparison"]["rows"]
+    assert {cell["label"] for cell in cells} == {row["label"] for row in rows}
     assert all(0 <= float(cell["mean"]) <= 100 for cell in cells)
     assert {cell["n"] for cell in cells} == {"1"}
     assert {cell["std"] for cell in cells} == {""}  # no deviation of a single seed
@@ -111,8 +112,9 @@ def test_a_second_call_has_nothing_to_do(finished):
 
 def test_a_changed_margin_reruns_only_the_runs_of_its_loss(copy):
     copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
-    runs = ["Embed pictures with margin", "Evaluate compared_margin", "Train margin"]
-    assert planned(copy) == ["Assemble comparison", *runs]
+    embedded = ["Embed pictures with compared_margin_diml", "Embed pictures with margin"]
+    evaluated = ["Evaluate compared_margin", "Evaluate compared_margin_diml"]
+    assert planned(copy) == ["Assemble comparison", *embedded, *evaluated, "Train margin"]
 
 
 def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
@@ -121,8 +123,8 @@ def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
 
 
 def test_a_changed_evaluation_trains_nothing(copy):
-    old = "compared_margin: {like: margin, evaluate: {count_query_in_r: false}}"
-    copy.edit("params/recipes/comparison.yaml", old, old.replace("false", "true"))
+    old = "compared_margin: {like: margin, train: &size {embedding: {dim: 512}}, evaluate: *plain}"
+    copy.edit("params/recipes/comparison.yaml", old, old.replace("*plain", "{count_query_in_r: true}"))
     assert planned(copy) == ["Assemble comparison", "Evaluate margin"]
 
 
