@@ -63,6 +63,13 @@ class Project:
         (self.root / name).write_text(text.replace(old, new))
 
 
+def spoil(path: Path, old: str, new: str) -> None:
+    """Replace the first ``old`` in a file, which must be there."""
+    text = path.read_text()
+    assert old in text, f"{old!r} does not stand in {path}"
+    path.write_text(text.replace(old, new, 1))
+
+
 def make_project(root: Path) -> Project:
     for part in PARTS:
         source, target = ROOT / part, root / part

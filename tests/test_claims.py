@@ -1,25 +1,12 @@
 """Claims are read and checked before any job starts."""
 
-import shutil
-
 import pytest
 
 from lookalike.claims import claim_runs, read_claims
 from lookalike.parameters import read
 from lookalike.plan import Plan
-from projects import ROOT
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
-
-
-@pytest.fixture
-def params(tmp_path, monkeypatch):
-    """A copy of the parameter files to spoil."""
-    for part in ("params", "workflow"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    shutil.copy(ROOT / "Snakefile", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "params"
 
 
 def runs_of(**values):

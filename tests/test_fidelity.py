@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import shutil
 from itertools import combinations
 
 import pytest
@@ -67,16 +66,6 @@ def on(settings, published):
 
 def embedder():
     return Embedder(TINY, pooling="average", dim=8)
-
-
-@pytest.fixture
-def params(tmp_path, monkeypatch):
-    """A copy of the parameter files to spoil."""
-    for part in ("params", "workflow"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    shutil.copy(ROOT / "Snakefile", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "params"
 
 
 @pytest.mark.parametrize("paper", fidelity.PAPERS)

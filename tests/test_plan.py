@@ -1,6 +1,5 @@
 """A plan holds what a call will run, and refuses what cannot be meant."""
 
-import shutil
 import subprocess
 import sys
 
@@ -8,25 +7,9 @@ import pytest
 
 from lookalike import parameters
 from lookalike.plan import Plan
-from projects import ROOT
+from projects import ROOT, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
-
-
-@pytest.fixture
-def params(tmp_path, monkeypatch):
-    """A copy of the parameter files to spoil."""
-    for part in ("params", "workflow"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    shutil.copy(ROOT / "Snakefile", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "params"
-
-
-def spoil(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
 
 
 def overlay(**values):

@@ -1,7 +1,5 @@
 """Recipes lie in layers over each other, follow the sizes of a scale, and are refused where they cannot be meant."""
 
-import shutil
-
 import pytest
 
 from lookalike import source
@@ -11,7 +9,7 @@ from lookalike.parameters import merge
 from lookalike.plan import Plan
 from lookalike.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
 from lookalike.training.learners import LEARNERS
-from projects import ROOT
+from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 
@@ -19,22 +17,6 @@ MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": 
 @pytest.fixture(scope="module")
 def mini():
     return Plan(MINI)
-
-
-@pytest.fixture
-def params(tmp_path, monkeypatch):
-    """A copy of the parameter files to change."""
-    for part in ("params", "workflow"):
-        shutil.copytree(ROOT / part, tmp_path / part)
-    shutil.copy(ROOT / "Snakefile", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "params"
-
-
-def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
 
 
 def layered(*layers, published=None, scale=None):
@@ -45,7 +27,7 @@ def layered(*layers, published=None, scale=None):
 
 def test_a_recipe_that_is_like_another_lies_over_it(params):
     new = "  first: {like: margin, train: {batch_size: 60}}\n  second: {like: first, train: {loss: {margin: 0.3}}}\n"
-    edit(params / "recipes" / "diml.yaml", "  margin: {", f"{new}  margin: {{")
+    spoil(params / "recipes" / "diml.yaml", "  margin: {", f"{new}  margin: {{")
     plan = Plan({**MINI, "scale": "paper"})
     margin, second = (plan.settings(name, "cub")["train"] for name in ("margin", "second"))
     assert margin["batch_size"] == 112
@@ -53,7 +35,7 @@ def test_a_recipe_that_is_like_another_lies_over_it(params):
 
 
 def test_recipes_like_each_other_are_refused(params):
-    edit(params / "recipes" / "diml.yaml", "  margin: {", "  one: {like: two}\n  two: {like: one}\n  margin: {")
+    spoil(params / "recipes" / "diml.yaml", "  margin: {", "  one: {like: two}\n  two: {like: one}\n  margin: {")
     with pytest.raises(ValueError, match=r"recipe 'one' is like itself: one -> two -> one"):
         Plan(MINI)
 
@@ -270,7 +252,7 @@ NOISY = ("  margin: {train: {", "  margin: {train: {noise: {images: 0.1}, ")
 
 
 def test_image_noise_takes_the_strangers_of_the_scale(params):
-    edit(params / "recipes" / "diml.yaml", *NOISY)
+    spoil(params / "recipes" / "diml.yaml", *NOISY)
     plan = Plan(MINI)
     plan.check_run("margin", "figurines_birds")
     assert plan.strangers("margin", "figurines_birds").name == "figurines_strangers"
@@ -288,15 +270,15 @@ def test_image_noise_takes_the_strangers_of_the_scale(params):
     ],
 )
 def test_image_noise_without_strangers_is_refused(params, named, message):
-    edit(params / "recipes" / "diml.yaml", *NOISY)
-    edit(params / "scales" / "mini.yaml", "strangers: figurines_strangers\n", named)
+    spoil(params / "recipes" / "diml.yaml", *NOISY)
+    spoil(params / "scales" / "mini.yaml", "strangers: figurines_strangers\n", named)
     with pytest.raises(ValueError, match=message):
         Plan(MINI).check_run("margin", "figurines_birds")
 
 
 def test_reranking_needs_a_test_set_that_searches_itself(params):
     scoring = "evaluate: {scoring: {name: shared_neighbours, k: 4}}"
-    edit(params / "recipes" / "diml.yaml", "  margin: {", f"  margin: {{{scoring}, ")
+    spoil(params / "recipes" / "diml.yaml", "  margin: {", f"  margin: {{{scoring}, ")
     plan = Plan(MINI)
     plan.check_run("margin", "figurines_birds")
     message = r"recipe margin on figurines_shop, evaluate\.scoring\.name: 'shared_neighbours' needs a test set that"
@@ -312,7 +294,7 @@ def test_reranking_needs_a_test_set_that_searches_itself(params):
     ],
 )
 def test_levels_of_fidelity_that_a_paper_does_not_have_are_refused(params, level, message):
-    edit(params / "recipes" / "sam.yaml", "  sam_triplet:\n", f"  sam_triplet:\n    fidelity: {level}\n")
+    spoil(params / "recipes" / "sam.yaml", "  sam_triplet:\n", f"  sam_triplet:\n    fidelity: {level}\n")
     with pytest.raises(ValueError, match=message):
         Plan(MINI).settings("sam_triplet", "figurines_birds")
 

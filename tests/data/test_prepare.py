@@ -1,25 +1,15 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import logging
 import tarfile
 
 import pytest
 
 from lookalike.data import ArchiveError, DownloadError, Limits, ensure_data, read_layout
+from tars import tar_of
 
 NAMES = ["x", "y", "z"]
-
-
-def tar_of(files):
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as tar:
-        for name, content in files.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            tar.addfile(header, io.BytesIO(content))
-    return stream.getvalue()
 
 
 def birds():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -20,19 +19,10 @@ from pathlib import Path
 import pytest
 
 from lookalike.data import DownloadError, ensure_data, fetch, unpack
+from tars import tar_of
 
 PICTURES = {f"pictures/{label}/{n}.jpg": os.urandom(20_000) for label in "ab" for n in range(10)}  # nothing to compress
 PAGE = b"<!DOCTYPE html><html>Quota exceeded</html>"
-
-
-def tar_of(files):
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w:gz") as tar:
-        for name, content in files.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            tar.addfile(header, io.BytesIO(content))
-    return stream.getvalue()
 
 
 ARCHIVE = tar_of(PICTURES)
