@@ -190,3 +190,12 @@ def test_of_several_variants_the_one_that_fits_the_counts_is_read(project, tmp_p
         ValueError, match=r"either is none of its variants: two, train: 2 images expected, 4 .*; three, "
     ):
         read_split("either", tmp_path / "data")
+
+
+def test_a_level_without_coarse_labels_is_refused(tmp_path):
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.jpg").touch()
+    message = r"own, levels\.mid: it has no coarse labels 'family'; it has none"
+    with pytest.raises(ValueError, match=message):
+        read_layout({"title": "own", "layout": "folder", "levels": {"mid": "family"}}, tmp_path)

@@ -11,7 +11,7 @@ import pandas as pd
 from lookalike.data.checksums import file_digest
 from lookalike.files import replacing
 
-_TEXT = ("path", "role", "mask", "sha256", "mask_sha256")
+_TEXT = ("path", "role", "split", "mask", "sha256", "mask_sha256")
 _BOX = ("box_x", "box_y", "box_width", "box_height")
 
 

@@ -19,7 +19,10 @@ from lookalike.data.roles import check_roles
 from lookalike.paths import project_root
 
 Specification = Mapping[str, Any]
-COLUMNS = ("path", "label", "role", "coarse_", "fold", "box_x", "box_y", "box_width", "box_height", "mask", "camera")
+COLUMNS = (
+    *("path", "label", "role", "split", "coarse_", "fold"),
+    *("box_x", "box_y", "box_width", "box_height", "mask", "camera"),
+)
 
 
 def load_specification(dataset: str) -> dict[str, Any]:
@@ -61,13 +64,15 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
     Returns:
         One row per image, in the order of the layout's list: ``path`` (relative to ``root``, with ``/``), ``label``
         (int64), ``role`` (``train``, ``test``, ``query`` or ``gallery``), and where the set has them ``coarse_<level>``
-        (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original image), ``mask`` (path) and
-        ``camera``. PASCAL-5i has one row per image and class, and ``fold``. ``attrs`` holds ``title`` and what the
-        layout says of itself, such as ``packaging`` (Cars) and ``split`` (iNaturalist).
+        (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original image), ``mask`` (path),
+        ``camera``, and ``split`` (iNaturalist: ``authors`` or ``own``). PASCAL-5i has one row per image and class, and
+        ``fold``. ``attrs`` holds ``title`` and what the layout says of itself, such as ``packaging`` (Cars) and
+        ``split`` (iNaturalist, with the seed).
 
     Raises:
         ValueError: if the layout is unknown, a file is missing or broken, a class is empty, a listed image does not
-            exist, or a count differs; the message names the file, or data set, role, expected and found.
+            exist, a count differs, or ``levels`` names labels that the set does not have; the message names the file, or
+            data set, role, expected and found.
     """
     root = Path(root)
     if "one_of" in specification:
@@ -76,6 +81,7 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
     attributes = dict(frame.attrs)
     if (hierarchy := hierarchy_path(specification, root)) is not None:
         frame = frame.join(coarse_labels(frame, read_hierarchy(hierarchy)))
+    _check_levels(specification, frame)
     ordered = [column for start in COLUMNS for column in frame.columns if column.startswith(start)]
     frame = frame[ordered].reset_index(drop=True)
     frame.attrs = {"title": _title(specification), **attributes}
@@ -116,6 +122,17 @@ def read_layout_keypoints(specification: Specification, root: Path) -> pd.DataFr
     images = _read(specification, Path(root))["path"]
     keypoints = KEYPOINT_READERS[layout](Path(root))
     return keypoints[keypoints["path"].isin(images)].reset_index(drop=True)
+
+
+def _check_levels(specification: Specification, frame: pd.DataFrame) -> None:
+    """Refuse a level of the hierarchical metrics that names labels which the data set does not have."""
+    coarse = [column.removeprefix("coarse_") for column in frame if column.startswith("coarse_")]
+    for name, level in specification.get("levels", {}).items():
+        if level not in coarse:
+            raise ValueError(
+                f"{_title(specification)}, levels.{name}: it has no coarse labels {level!r}; "
+                f"it has {', '.join(coarse) or 'none'}"
+            )
 
 
 def _first_variant(specification: Specification, root: Path) -> pd.DataFrame:

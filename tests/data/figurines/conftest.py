@@ -10,8 +10,16 @@ from lookalike.data.figurines import PRESETS, Preset, write_figurines
 
 
 def small(preset: str) -> Preset:
-    classes = {"birds": 6, "vehicles": 6, "products": 12, "shop": 6}[preset]
-    images = {"birds": (3, 4), "vehicles": (3, 4), "products": (2, 3), "shop": (4, 5)}[preset]
+    classes = {"birds": 6, "vehicles": 6, "products": 12, "shop": 6, "people": 6, "wild": 11, "scenes": 2}[preset]
+    images = {
+        "birds": (3, 4),
+        "vehicles": (3, 4),
+        "products": (2, 3),
+        "shop": (4, 5),
+        "people": (4, 5),
+        "wild": (2, 3),
+        "scenes": (14,),
+    }[preset]
     return replace(PRESETS[preset], train_classes=classes, test_classes=classes, images_per_class=images)
 
 

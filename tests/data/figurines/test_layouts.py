@@ -38,7 +38,7 @@ def seen_pixels(path: Path) -> np.ndarray:
     return np.asarray(Image.open(path)) > 127
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", LAYOUTS)
 def test_the_projects_own_readers_read_it(preset, written, shrunk):
     classes = {"train": [1, 6], "test": [7, 12]} if preset in ("birds", "vehicles") else None
     specification = {"layout": LAYOUTS[preset], **({"classes": classes} if classes else {})}
@@ -51,7 +51,7 @@ def test_the_projects_own_readers_read_it(preset, written, shrunk):
     assert frame["label"].nunique() == shrunk(preset).train_classes + shrunk(preset).test_classes
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", LAYOUTS)
 def test_pictures_are_small_rgb_jpegs_that_are_not_square(preset, written):
     pictures = [path for path in written(preset).rglob("*") if path.suffix.lower() == ".jpg"]
     assert pictures
@@ -61,7 +61,7 @@ def test_pictures_are_small_rgb_jpegs_that_are_not_square(preset, written):
             assert 64 <= min(image.size) <= 72 < max(image.size) <= 96
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", LAYOUTS)
 def test_traits_of_all_classes_are_listed(preset, written, shrunk):
     table = rows(written(preset) / "traits.csv")
     assert [int(row["class_id"]) for row in table] == list(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -11,6 +12,15 @@ def test_a_sheet_has_two_rows_for_each_family(tmp_path):
     contact_sheet("birds", path, families=2, columns=3, tile_px=32, gap_px=2)
     with Image.open(path) as sheet:
         assert sheet.size == (3 * 34 - 2, 4 * 34 - 2)
+
+
+def test_people_on_foot_are_shown_from_head_to_feet_with_margins(tmp_path):
+    contact_sheet("people", tmp_path / "people.png", families=1, columns=1, tile_px=96, gap_px=0)
+    with Image.open(tmp_path / "people.png") as sheet:
+        tile = np.asarray(sheet)[:96]
+    assert (tile[:, :20] == 255).all()
+    assert (tile[:, -20:] == 255).all()
+    assert not (tile[[0, -1], 40:56] == 255).all(axis=-1).any()
 
 
 def test_more_families_than_there_are_are_refused(tmp_path):

@@ -23,7 +23,7 @@ def full(preset: str, seed: int = 0):
     return species, chosen.train_classes
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "scenes"])  # whose classes are easily told
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_confusable_species_differ_in_one_or_two_traits(preset, seed):
     species, _ = full(preset, seed)
@@ -45,7 +45,7 @@ def test_species_of_one_family_and_two_complexes_differ_in_three_traits_or_more(
             assert len(difference(first.traits, second.traits)) >= 3
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "wild"])  # which its reader halves
 def test_no_complex_lies_across_training_and_test_classes(preset):
     species, border = full(preset)
     train, test = ({kind.complex for kind in half} for half in (species[:border], species[border:]))

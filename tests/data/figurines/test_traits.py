@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lookalike.data.figurines import birds, garments, products, vehicles
+from lookalike.data.figurines import birds, garments, people, products, vehicles
 from lookalike.data.figurines.bodies import BODIES
 from lookalike.data.figurines.builds import BUILDS
 from lookalike.data.figurines.figure import SUPERSAMPLING, Pose
 from lookalike.data.figurines.species import Species
+from lookalike.data.figurines.walkers import CUTS
 
 SUBJECTS = {
     "birds": (birds, tuple(BUILDS), birds.TRAITS),
     "vehicles": (vehicles, tuple(BODIES), {**vehicles.MAKE_TRAITS, **vehicles.MODEL_TRAITS}),
     "products": (products, tuple(products.KINDS), products.TRAITS),
     "shop": (garments, garments.CATEGORIES, garments.TRAITS),
+    "people": (people, CUTS, people.TRAITS),
 }
 FAMILIES = [(name, family) for name, (_, families, _) in SUBJECTS.items() for family in families]
 SIDE = 64

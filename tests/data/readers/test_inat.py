@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lookalike.data import load_specification, read_layout
+from lookalike.data.manifest import read_manifest, write_manifest
 from lookalike.data.readers.inat import SUPER_CATEGORIES
 
 SPECIFICATION = {
@@ -36,9 +37,22 @@ def test_of_each_super_category_the_smaller_half_tests(root):
 def test_the_own_split_says_so_and_depends_on_its_seed_alone(root):
     frame = read_layout(SPECIFICATION, root)
     assert frame.attrs["split"] == "own split, seed 3"
+    assert set(frame["split"]) == {"own"}
     assert frame["role"].tolist() == read_layout(SPECIFICATION, root)["role"].tolist()
     others = [read_layout({**SPECIFICATION, "split_seed": seed}, root)["role"].tolist() for seed in range(8)]
     assert any(frame["role"].tolist() != other for other in others)
+
+
+def test_the_manifest_tells_the_own_split_from_the_authors(root, tmp_path, write_lines):
+    def manifest() -> list[str]:
+        write_manifest(read_layout(SPECIFICATION, root), tmp_path / "manifest.csv")
+        return sorted(set(read_manifest(tmp_path / "manifest.csv")["split"]))
+
+    assert manifest() == ["own"]
+    for role, numbers in (("train", range(0, 12, 2)), ("test", range(1, 12, 2))):
+        ids = [1, 1, 3, 3, 3, 3, 7, 8, 8, 8, 8, 8]
+        write_lines(root / f"iNaturalist_{role}.txt", [f"{FOLDERS[n]}/0.jpg,{ids[n]},{n}" for n in numbers])
+    assert manifest() == ["authors"]
 
 
 def test_labels_are_the_numbers_of_the_folders(root):
@@ -55,6 +69,7 @@ def test_the_authors_lists_take_precedence(root, write_lines):
         write_lines(root / f"iNaturalist_{role}.txt", rows)
     frame = read_layout(SPECIFICATION, root)
     assert frame.attrs["split"] == "authors' lists"
+    assert set(frame["split"]) == {"authors"}
     assert set(frame.loc[frame["role"] == "train", "label"]) == set(range(0, 12, 2))
     assert frame["path"][0] == f"train_mini/{FOLDERS[0]}/0.jpg"
     (root / frame["path"][0]).unlink()

@@ -38,8 +38,8 @@ def write_cub(root: Path, collection: Collection) -> None:
         for number, picture in collection.pictures(place):
             image = len(images) + 1
             stem = f"{folders[place]}/{kind.name}_{number + 1:04d}_{image}"
-            _save(picture.image, home / "images" / f"{stem}.jpg")
-            _save(picture.mask, root / "segmentations" / f"{stem}.png")
+            save(picture.image, home / "images" / f"{stem}.jpg")
+            save(picture.mask, root / "segmentations" / f"{stem}.png")
             left, top, right, bottom = picture.box
             images.append(f"{image} {stem}.jpg")
             labels.append(f"{image} {place + 1}")
@@ -48,16 +48,16 @@ def write_cub(root: Path, collection: Collection) -> None:
             for part, name in enumerate(PARTS, start=1):
                 x, y, visible = _part(picture, name)
                 parts.append(f"{image} {part} {x:.1f} {y:.1f} {visible:d}")
-    _write_lines(home / "images.txt", images)
-    _write_lines(home / "image_class_labels.txt", labels)
-    _write_lines(home / "bounding_boxes.txt", boxes)
-    _write_lines(home / "train_test_split.txt", halves)
-    _write_lines(home / "classes.txt", (f"{label} {folder}" for label, folder in enumerate(folders, start=1)))
-    _write_lines(home / "parts" / "parts.txt", (f"{part} {name}" for part, name in enumerate(PARTS, start=1)))
-    _write_lines(home / "parts" / "part_locs.txt", parts)
+    write_lines(home / "images.txt", images)
+    write_lines(home / "image_class_labels.txt", labels)
+    write_lines(home / "bounding_boxes.txt", boxes)
+    write_lines(home / "train_test_split.txt", halves)
+    write_lines(home / "classes.txt", (f"{label} {folder}" for label, folder in enumerate(folders, start=1)))
+    write_lines(home / "parts" / "parts.txt", (f"{part} {name}" for part, name in enumerate(PARTS, start=1)))
+    write_lines(home / "parts" / "part_locs.txt", parts)
     rows = ((label, kind.name, kind.family, kind.group) for label, kind in enumerate(species, start=1))
     _write_table(root / "hierarchy.csv", ("class_id", "species", "family", "order"), rows)
-    _write_traits(root, dict(enumerate(species, start=1)))
+    write_traits(root, dict(enumerate(species, start=1)))
 
 
 def _part(picture: Picture, name: str) -> tuple[int, int, bool]:
@@ -75,21 +75,18 @@ def write_cars(root: Path, collection: Collection) -> None:
     for place in range(len(collection.species)):
         for number, picture in collection.pictures(place):
             path = f"car_ims/{len(rows) + 1:06d}.jpg"
-            _save(picture.image, root / path)
+            save(picture.image, root / path)
             left, top, right, bottom = picture.box
             corners = (np.uint16(value) for value in (left + 1, top + 1, right, bottom))  # from 1, both included
             rows.append((path, *corners, np.uint16(place + 1), np.uint8(number % 2)))
     fields = ("relative_im_path", "bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2", "class", "test")
     annotations = np.array(rows, dtype=[(field, object) for field in fields])
     names = np.array([kind.name for kind in collection.species], dtype=object)
-    stream = io.BytesIO()
-    savemat(stream, {"annotations": annotations[None], "class_names": names[None]}, do_compression=True)
-    header = b"MATLAB 5.0 MAT-file, lookalike figurines".ljust(MAT_HEADER)
-    (root / "cars_annos.mat").write_bytes(header + stream.getvalue()[MAT_HEADER:])
+    write_mat(root / "cars_annos.mat", {"annotations": annotations[None], "class_names": names[None]})
     classes = dict(enumerate(collection.species, start=1))
     models = ((label, kind.name, kind.group, kind.family) for label, kind in classes.items())
     _write_table(root / "hierarchy.csv", ("class_id", "model", "make", "body_type"), models)
-    _write_traits(root, classes)
+    write_traits(root, classes)
 
 
 def write_products(root: Path, collection: Collection) -> None:
@@ -101,12 +98,12 @@ def write_products(root: Path, collection: Collection) -> None:
         rows = train if place < collection.train_classes else test
         for number, picture in collection.pictures(place):
             path = f"{kind.family}_final/{LISTING + place + 1}_{number}.JPG"
-            _save(picture.image, home / path)
+            save(picture.image, home / path)
             rows.append(f"{len(train) + len(test) + 1} {place + 1} {list(KINDS).index(kind.family) + 1} {path}")
-    _write_lines(home / "Ebay_train.txt", [header, *train])
-    _write_lines(home / "Ebay_test.txt", [header, *test])
-    _write_lines(home / "Ebay_info.txt", [header, *train, *test])
-    _write_traits(root, dict(enumerate(collection.species, start=1)))
+    write_lines(home / "Ebay_train.txt", [header, *train])
+    write_lines(home / "Ebay_test.txt", [header, *test])
+    write_lines(home / "Ebay_info.txt", [header, *train, *test])
+    write_traits(root, dict(enumerate(collection.species, start=1)))
 
 
 def write_shop(root: Path, collection: Collection) -> None:
@@ -121,17 +118,17 @@ def write_shop(root: Path, collection: Collection) -> None:
             colour, view = divmod(number, len(VIEWS))
             folder = f"img/WOMEN/{collection.species[place].family}/id_{item:08d}"
             path = f"{folder}/{colour + 1:02d}_{view + 1}_{VIEWS[view]}.jpg"
-            _save(picture.image, root / "Img" / path)
+            save(picture.image, root / "Img" / path)
             role = "train" if place < train else "query" if number % 3 == 1 else "gallery"
             rows.append(f"{path:<60} id_{item:08d} {role}")
-    _write_lines(
+    write_lines(
         root / "Eval" / "list_eval_partition.txt", [str(len(rows)), "image_name item_id evaluation_status", *rows]
     )
-    _write_traits(root, {item: collection.species[place] for item, place in enumerate(places, start=1)})
+    write_traits(root, {item: collection.species[place] for item, place in enumerate(places, start=1)})
 
 
-def _save(image: Image.Image, path: Path) -> None:
-    """Writes a mask without loss, and a picture so that small parts keep their colour."""
+def save(image: Image.Image, path: Path) -> None:
+    """Write a picture, PNG without loss, JPEG so that small parts keep their colour."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":
         image.save(path, format="PNG")
@@ -139,13 +136,24 @@ def _save(image: Image.Image, path: Path) -> None:
         image.save(path, format="JPEG", quality=92, subsampling=0)
 
 
-def _write_traits(root: Path, classes: Mapping[int, Species]) -> None:
-    traits = tuple(next(iter(classes.values())).traits)
-    rows = ((label, kind.complex, *(kind.traits[trait] for trait in traits)) for label, kind in classes.items())
+def write_traits(root: Path, classes: Mapping[int, Species]) -> None:
+    """Write ``traits.csv``, a row for each class; a trait that a class does not have is empty."""
+    traits = tuple(dict.fromkeys(trait for kind in classes.values() for trait in kind.traits))
+    rows = ((label, kind.complex, *(kind.traits.get(trait, "") for trait in traits)) for label, kind in classes.items())
     _write_table(root / "traits.csv", ("class_id", "complex", *traits), rows)
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
+def write_mat(path: Path, content: Mapping[str, object]) -> None:
+    """Write a MATLAB file that holds neither time nor platform."""
+    stream = io.BytesIO()
+    savemat(stream, dict(content), do_compression=True)
+    header = b"MATLAB 5.0 MAT-file, lookalike figurines".ljust(MAT_HEADER)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(header + stream.getvalue()[MAT_HEADER:])
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a text file with these lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 

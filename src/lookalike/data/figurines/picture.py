@@ -102,7 +102,7 @@ def photograph(
         occlude(canvas, mask, str(rng.choice(obstacles)), rng)
     seen = mask.reduce(SUPERSAMPLING)
     landmarks = {name: (x / SUPERSAMPLING, y / SUPERSAMPLING) for name, (x, y) in drawing.landmarks.items()}
-    return Picture(_exposed(canvas.reduce(SUPERSAMPLING), seen, nuisance, rng), seen, landmarks, pose.mirrored)
+    return Picture(exposed(canvas.reduce(SUPERSAMPLING), seen, nuisance, rng), seen, landmarks, pose.mirrored)
 
 
 def _pose(width: int, height: int, nuisance: Nuisance, rng: Rng) -> Pose:
@@ -117,7 +117,7 @@ def _pose(width: int, height: int, nuisance: Nuisance, rng: Rng) -> Pose:
     )
 
 
-def _exposed(image: Image.Image, mask: Image.Image, nuisance: Nuisance, rng: Rng) -> Image.Image:
+def exposed(image: Image.Image, mask: Image.Image, nuisance: Nuisance, rng: Rng) -> Image.Image:
     """Light from one side, shading of the figure, a colour cast, and sensor noise."""
     width, height = image.size
     across = np.linspace(-1, 1, width, dtype=np.float32)[None, :, None]

@@ -1,4 +1,4 @@
-"""The four data sets: what they show, in which layout, and how many classes and pictures they have."""
+"""The data sets: what they show, in which layout, and how many classes and pictures they have."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lookalike.data.figurines import birds, garments, layouts, products, vehicles
+from lookalike.data.figurines import birds, garments, layouts, objects, people, products, scenes, vehicles, wild
 from lookalike.data.figurines.collection import Collection
+from lookalike.data.figurines.cuhk03_layout import write_cuhk03
+from lookalike.data.figurines.inat_layout import write_inat
+from lookalike.data.figurines.pascal5i_layout import write_pascal5i
 from lookalike.data.figurines.picture import Nuisance, Picture
 from lookalike.data.figurines.species import Species
 
@@ -60,6 +63,19 @@ PRESETS: dict[str, Preset] = {
         60,
         range(4, 9),
         Nuisance(extent=(0.84, 1.02), shift=0.03, rotation=4),
+    ),
+    "people": Preset(
+        people.species,
+        people.picture,
+        write_cuhk03,
+        30,
+        30,
+        range(8, 11),
+        Nuisance(extent=(0.84, 1.06), shift=0.09, rotation=3, light=0.16, cast=0.05),
+    ),
+    "wild": Preset(wild.species, wild.picture, write_inat, 29, 26, (12,), Nuisance()),
+    "scenes": Preset(
+        objects.species, scenes.picture, write_pascal5i, 0, 20, (14,), Nuisance(extent=(0.58, 0.88), shift=0.12)
     ),
 }
 

@@ -14,8 +14,9 @@ def contact_sheet(
 ) -> None:
     """Write a sheet with two rows for each of a few families: two confusable species, ``columns`` pictures of each.
 
-    The pictures are those of the data set, cut to squares and scaled to ``tile_px``. The suffix of ``path`` chooses the
-    format: JPEG is small, PNG exact.
+    The pictures are those of the data set, cut to squares and scaled to ``tile_px``; where that would cut off more than
+    half, as of people on foot, the whole is shown with margins. The suffix of ``path`` chooses the format: JPEG is
+    small, PNG exact.
 
     Raises:
         ValueError: if the preset is unknown, or has fewer than ``families``.
@@ -34,7 +35,13 @@ def contact_sheet(
     sheet = Image.new("RGB", (columns * step - gap_px, len(rows) * step - gap_px), "white")
     for row, place in enumerate(rows):
         for column in range(columns):
-            tile = ImageOps.fit(collection.shoot(place, column).image, (tile_px, tile_px), Image.Resampling.LANCZOS)
-            sheet.paste(tile, (column * step, row * step))
+            image = collection.shoot(place, column).image
+            sheet.paste(_tile(image, tile_px), (column * step, row * step))
     path.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(path, quality=90, optimize=True)
+
+
+def _tile(image: Image.Image, side: int) -> Image.Image:
+    if max(image.size) > 2 * min(image.size):
+        return ImageOps.pad(image, (side, side), Image.Resampling.LANCZOS, color="white")
+    return ImageOps.fit(image, (side, side), Image.Resampling.LANCZOS)

@@ -12,7 +12,7 @@ def write_figurines(preset: str, root: Path, *, seed: int = 0, parameters: Prese
     """Write a data set under ``root``; it is made beside it and moved there at the end.
 
     Args:
-        preset: ``birds``, ``vehicles``, ``products`` or ``shop``.
+        preset: a key of ``PRESETS``.
         root: folder to make; it may exist if it is empty.
         seed: of everything that is drawn at random, at least 0.
         parameters: in place of those of the preset, for instance fewer classes.

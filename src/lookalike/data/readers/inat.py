@@ -2,7 +2,8 @@
 
 The contextual paper shuffled the classes of each super-category without a seed, so only its authors' lists
 ``iNaturalist_train.txt`` and ``iNaturalist_test.txt`` define its split. Where they lie in the root they are used; else
-the same rule is followed with a seed, and ``attrs["split"]`` says ``own split``: numbers are not comparable then.
+the same rule is followed with a seed: numbers are not comparable then. Each row, and so the manifest, says in ``split``
+which of the two it was, ``authors`` or ``own``; ``attrs["split"]`` says it with the seed.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ _SORTED = sorted(SUPER_CATEGORIES.values())
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image; ``coarse_super`` is the super-category, 0 to 10.
+    """One row per image; ``coarse_super`` is the super-category, 0 to 10, ``split`` is ``authors`` or ``own``.
 
     Raises:
         ValueError: if folders or lists are missing or broken, a class is empty or in both lists, or the classes of a
             super-category are not as many as stated.
     """
     if (root / "iNaturalist_train.txt").is_file():
-        frame, split = _listed(root), "authors' lists"
+        frame, split = _listed(root).assign(split="authors"), "authors' lists"
     else:
         seed = int(specification.get("split_seed", 0))
-        frame, split = _own(root, seed), f"own split, seed {seed}"
+        frame, split = _own(root, seed).assign(split="own"), f"own split, seed {seed}"
     found = frame.drop_duplicates("label")["coarse_super"].map(dict(enumerate(_SORTED))).value_counts().to_dict()
     for name, expected in specification.get("super_categories", {}).items():
         if found.get(name, 0) != expected:
