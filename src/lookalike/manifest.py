@@ -19,6 +19,7 @@ class Role:
     paths: list[Path]
     labels: Tensor  # (N,) int64, class ids as the data set numbers them
     coarse: dict[str, Tensor]  # per level of a hierarchy (N,) int64
+    cameras: Tensor | None = None  # (N,) int64, which camera took the picture, where the data set says
 
     def numbered(self) -> tuple[Tensor, int]:
         """Labels counted from 0 in the order of the class ids, and how many classes there are."""
@@ -31,6 +32,7 @@ class Role:
             [self.paths[row] for row in rows.tolist()],
             self.labels[rows],
             {level: labels[rows] for level, labels in self.coarse.items()},
+            None if self.cameras is None else self.cameras[rows],
         )
 
 
@@ -38,7 +40,8 @@ def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
     """Pictures of one role of a manifest.
 
     Args:
-        manifest: CSV with ``path`` (relative to ``root``), ``label`` and ``role``.
+        manifest: CSV with ``path`` (relative to ``root``), ``label`` and ``role``, where they are known also
+            ``coarse_<level>`` and ``camera``.
         root: folder of the data set.
         role: which rows.
 
@@ -49,12 +52,13 @@ def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
     rows = frame[frame["role"] == role]
     if rows.empty:
         raise ValueError(f"{manifest} has no role {role!r}; it has {', '.join(sorted(frame['role'].unique()))}")
-    labels = torch.from_numpy(rows["label"].to_numpy(np.int64, copy=True))
-    levels = [str(column) for column in rows if str(column).startswith("coarse_")]
-    coarse = {
-        level.removeprefix("coarse_"): torch.from_numpy(rows[level].to_numpy(np.int64, copy=True)) for level in levels
+    numbers = {
+        str(column): torch.from_numpy(rows[column].to_numpy(np.int64, copy=True))
+        for column in rows
+        if column in ("label", "camera") or str(column).startswith("coarse_")
     }
-    return Role([Path(root) / path for path in rows["path"]], labels, coarse)
+    coarse = {name.removeprefix("coarse_"): labels for name, labels in numbers.items() if name.startswith("coarse_")}
+    return Role([Path(root) / path for path in rows["path"]], numbers["label"], coarse, numbers.get("camera"))
 
 
 def test_roles(manifest: Path | str) -> tuple[str, ...]:

@@ -88,3 +88,42 @@ def test_scores_and_cosine_count_as_the_search_says(self_match):
     by_cosine = search.by_score(query["embedding"], gallery["embedding"])
     assert cosine(torch.nn.Identity(), query, gallery, search) == by_cosine
     assert by_cosine.keys() == {"R@1", "R@3", "P@1", "RP", "MAP@R", "mAP"}
+
+
+def seen_and_grouped():
+    generator = torch.Generator().manual_seed(3)
+    query, gallery = torch.tensor(LABELS["uneven"][0]), torch.tensor(LABELS["uneven"][1])
+    cameras = {"query_cameras": query % 2, "gallery_cameras": torch.arange(len(gallery)) % 3}
+    levels = {"coarse": (query // 2, gallery // 2)}
+    sides = [{"embedding": torch.randn(len(labels), 4, generator=generator)} for labels in (query, gallery)]
+    return query, gallery, cameras, levels, sides
+
+
+def test_cameras_and_levels_reach_the_metrics_of_all_scores():
+    query, gallery, cameras, levels, sides = seen_and_grouped()
+    search = Search(query, gallery, (1, 3), self_match=False, **cameras, levels=levels)
+    found = cosine(torch.nn.Identity(), *sides, search)
+    unit = [torch.nn.functional.normalize(side["embedding"].double()) for side in sides]
+    expected = retrieval_metrics(
+        unit[0] @ unit[1].T, query, gallery, ks=(1, 3), self_match=False, **cameras, levels=levels
+    )
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert {"rank1", "mAP_coarse"} < found.keys()
+
+
+def test_a_ranking_is_refused_where_junk_takes_no_rank():
+    query, gallery, cameras, _, _ = seen_and_grouped()
+    search = Search(query, gallery, (1,), self_match=False, **cameras)
+    with pytest.raises(ValueError, match="cannot be scored with cameras"):
+        search.depth  # noqa: B018
+    with pytest.raises(ValueError, match="use a scoring that gives all scores, such as 'cosine'"):
+        search.by_ranking(torch.arange(len(gallery)).expand(len(query), -1))
+
+
+def test_a_ranking_has_no_metrics_of_levels():
+    query, gallery, _, levels, _ = seen_and_grouped()
+    ranking = torch.arange(len(gallery)).expand(len(query), -1)
+    found, plain = (
+        Search(query, gallery, (1,), self_match=False, levels=some).by_ranking(ranking) for some in (levels, {})
+    )
+    assert found == plain

@@ -1,5 +1,6 @@
 """Pictures are represented by the best epoch's model, and by the last one's where that is another."""
 
+import pandas as pd
 import pytest
 import torch
 
@@ -13,9 +14,11 @@ from trainings import learner, section, write_dataset
 SETTINGS = {"batch_size": 5, "representation": {"name": "own"}, "training_pictures": False}
 
 
-def embedded(folder, roles, *, best_epoch, settings=SETTINGS):
+def embedded(folder, roles, *, best_epoch, settings=SETTINGS, columns=None):
     """Manifest, model file and representations of a training whose best epoch was this one of two."""
     manifest = write_dataset(folder / "pictures", roles)
+    if columns:
+        pd.read_csv(manifest).assign(**columns).to_csv(manifest, index=False)
     kept = {"last": 1} if best_epoch == 2 else {"last": 1, "best": 2}
     states = {
         f"{kind}/{name}": tensor
@@ -65,3 +68,16 @@ def test_queries_and_gallery_are_kept_apart_and_training_pictures_on_request(tmp
         **{f"labels/{role}": size for role, size in sizes.items()},
         **{f"best/{role}/embedding": size for role, size in sizes.items()},
     }
+
+
+def test_cameras_of_all_and_coarser_labels_of_searched_pictures_are_kept(tmp_path):
+    columns = {"camera": lambda rows: rows.index % 4, "coarse_family": lambda rows: rows["label"] // 2}
+    settings = {**SETTINGS, "training_pictures": True}
+    roles = {"train": 1, "query": 1, "gallery": 2}
+    manifest, tensors, _ = embedded(tmp_path, roles, best_epoch=2, settings=settings, columns=columns)
+    rows = pd.read_csv(manifest)
+    for role in roles:
+        assert tensors[f"cameras/{role}"].tolist() == rows.loc[rows["role"] == role, "camera"].tolist()
+    for role in ("query", "gallery"):
+        assert tensors[f"levels/family/{role}"].tolist() == rows.loc[rows["role"] == role, "coarse_family"].tolist()
+    assert "levels/family/train" not in tensors

@@ -11,6 +11,7 @@ from lookalike.stages.evaluate import evaluate
 from trainings import learner, section
 
 LABELS = {"test": [0, 0, 1, 1, 1], "train": [4, 5, 4, 5], "query": [0, 1, 2], "gallery": [1, 0, 0, 2]}
+SIDES = ("query", "gallery")
 SETTINGS = {"count_query_in_r": False, "scoring": {"name": "cosine"}}
 
 
@@ -18,14 +19,15 @@ def rows(seed, count):
     return torch.randn(count, 8, generator=torch.Generator().manual_seed(seed))
 
 
-def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2)):
-    """Metrics of drawn embeddings, and the embeddings."""
+def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2), levels=None, also=None):
+    """Metrics of drawn embeddings, and the embeddings with what else is said of the pictures."""
     kept = ("best",) if best_epoch == 2 else ("best", "last")
     states = {f"last/{name}": tensor for name, tensor in learner("embedder").state_dict().items()}
     states |= {f"best/{name}": tensor for name, tensor in learner("embedder").state_dict().items()}
     about = {"best_epoch": best_epoch, "epochs": 2, "seed": 0, "code": "c", "data": "d"}
     write_tensors(folder / "model", states, {"settings": section("embedder"), **about})
     tensors = {f"labels/{role}": torch.tensor(LABELS[role]) for role in roles}
+    tensors |= {name: torch.tensor(numbers) for name, numbers in (also or {}).items()}
     tensors |= {
         f"{kind}/{role}/embedding": rows(10 * place + number, len(LABELS[role]))
         for place, kind in enumerate(kept)
@@ -33,15 +35,15 @@ def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2))
     }
     write_tensors(folder / "embeddings", tensors, about)
     paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics")}
-    evaluate(settings, recall_at=recall_at, **paths, tags={})
+    evaluate(settings, recall_at=recall_at, **paths, tags={}, levels=levels)
     return json.loads((folder / "metrics").read_text()), tensors
 
 
-def expected(tensors, kind, query, gallery, ks=(1, 2), counted=False):
+def expected(tensors, kind, query, gallery, ks=(1, 2), counted=False, **more):
     left, right = (tensors[f"{kind}/{role}/embedding"].double() for role in (query, gallery))
     cosine = left / left.norm(dim=1, keepdim=True) @ (right / right.norm(dim=1, keepdim=True)).T
     labels = [tensors[f"labels/{role}"] for role in (query, gallery)]
-    found = retrieval_metrics(cosine, *labels, ks=ks, self_match=query == gallery, count_query_in_r=counted)
+    found = retrieval_metrics(cosine, *labels, ks=ks, self_match=query == gallery, count_query_in_r=counted, **more)
     return pytest.approx(found, abs=1e-12)
 
 
@@ -87,3 +89,46 @@ def test_cut_offs_beyond_a_gallery_are_left_out_for_it_alone(tmp_path):
     assert recalls == {"R@1", "R@4", "train_R@1"}
     assert metrics["best"]["R@4"] == 1.0
     assert len(tensors["labels/train"]) - 1 < 4
+
+
+COARSE = {"levels/family/test": [0, 0, 0, 0, 1], "levels/order/test": [0, 0, 0, 0, 0]}
+
+
+def test_levels_named_by_the_data_set_are_scored_for_test_pictures_alone(tmp_path):
+    metrics, tensors = evaluated(
+        tmp_path, ["test", "train"], best_epoch=1, levels={"mid": "family", "coarse": "order"}, also=COARSE
+    )
+    pairs = {name: (tensors[f"levels/{level}/test"],) * 2 for name, level in (("mid", "family"), ("coarse", "order"))}
+    for kind in ("best", "last"):
+        found = {name: value for name, value in metrics[kind].items() if not name.startswith("train_")}
+        assert found == expected(tensors, kind, "test", "test", levels=pairs)
+        assert metrics[kind]["mAP_coarse"] == 1.0
+        assert metrics[kind]["mAP_mid"] < 1.0
+        assert not {"train_mAP_mid", "train_mAP_coarse"} & metrics[kind].keys()
+
+
+def test_coarser_labels_that_the_data_set_does_not_name_are_not_scored(tmp_path):
+    metrics, _ = evaluated(tmp_path, ["test"], best_epoch=2, also=COARSE)
+    assert metrics["best"].keys() == {"R@1", "R@2", "P@1", "RP", "MAP@R", "mAP"}
+
+
+@pytest.mark.parametrize(
+    ("also", "columns"), [(COARSE, "coarse_family, coarse_order"), ({}, r"no coarse_<level>")], ids=["other", "none"]
+)
+def test_a_level_without_a_column_is_refused(tmp_path, also, columns):
+    message = rf"levels\.mid of the data set is 'genus', .* no column coarse_genus; it has {columns} \(.*embeddings\)"
+    with pytest.raises(ValueError, match=message):
+        evaluated(tmp_path, ["test"], best_epoch=2, levels={"mid": "genus"}, also=also)
+    assert not (tmp_path / "metrics").exists()
+
+
+def test_pictures_of_the_same_camera_are_junk_in_every_search(tmp_path):
+    also = {"cameras/query": [0, 0, 1], "cameras/gallery": [0, 0, 1, 1], "cameras/train": [0, 0, 1, 1]}
+    metrics, tensors = evaluated(tmp_path, ["query", "gallery", "train"], best_epoch=2, also=also)
+    for query, gallery, prefix in (("query", "gallery", ""), ("train", "train", "train_")):
+        cameras = {
+            f"{side}_cameras": tensors[f"cameras/{role}"] for side, role in zip(SIDES, (query, gallery), strict=True)
+        }
+        names = ("R@1", "R@2", "P@1", "RP", "MAP@R", "mAP", "rank1")
+        found = {name: metrics["best"][f"{prefix}{name}"] for name in names}
+        assert found == expected(tensors, "best", query, gallery, **cameras)

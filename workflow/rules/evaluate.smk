@@ -13,6 +13,7 @@ rule evaluate:
     params:
         settings=settings("evaluate"),
         recall_at=recall_cut_offs,
+        levels=hierarchy_levels,
         code=code("lookalike.stages.evaluate:evaluate"),
         tags=tags,
     message:

@@ -9,6 +9,7 @@ call(
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,
     recall_at=snakemake.params.recall_at,
+    levels=snakemake.params.levels,
     model=snakemake.input.model,
     embeddings=snakemake.input.embeddings,
     metrics=snakemake.output.metrics,

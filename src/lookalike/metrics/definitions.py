@@ -47,6 +47,23 @@ def metrics_of_queries(ranks: Tensor, counts: Tensor, *, count_query_in_r: bool)
     return torch.stack(columns, dim=1)
 
 
+def average_precisions(relevant: Tensor, ranked: Tensor) -> Tensor:
+    """Average precision of every query from its whole gallery, for positives too many to list.
+
+    Args:
+        relevant: ``(Q, G)`` bool, which items are positives, nearest first.
+        ranked: ``(Q, G)`` bool, which items take a rank; positives that take none do not count.
+
+    Returns:
+        ``(Q,)`` float64 on the CPU, NaN for a query without a positive.
+    """
+    hits = relevant & ranked
+    found = hits.cumsum(dim=1).double()
+    precision = (found / ranked.cumsum(dim=1)).masked_fill(~hits, 0)
+    # A running sum adds from left to right, so that the result does not depend on how many queries there are.
+    return (precision.cumsum(dim=1)[:, -1] / found[:, -1]).cpu()
+
+
 def mean_over_queries(per_query: Tensor, ks: Sequence[int]) -> dict[str, float]:
     """``R@k`` for each k, ``P@1``, ``RP``, ``MAP@R`` and ``mAP``, from ``metrics_of_queries``.
 

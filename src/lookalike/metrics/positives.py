@@ -1,4 +1,9 @@
-"""Which gallery items are positives of a query: those of its label, the query itself left out."""
+"""Which gallery items are positives of a query: those of its label, the query itself left out.
+
+In re-identification the items of the query's label that its own camera saw are *junk*: neither positive nor negative,
+and without a rank. Source: Zhong et al., "Re-ranking Person Re-identification with k-reciprocal Encoding", the protocol
+CUHK03-NP, which is that of Market-1501.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +68,64 @@ def find_positives(query_labels: Tensor, gallery_labels: Tensor, *, self_match: 
     return Positives(by_label, first, own=torch.full_like(first, len(gallery_labels)), counts=counts)
 
 
-def count_positives(query_labels: Tensor, gallery_labels: Tensor, *, self_match: bool) -> Tensor:
+def count_positives(
+    query_labels: Tensor,
+    gallery_labels: Tensor,
+    *,
+    self_match: bool,
+    query_cameras: Tensor | None = None,
+    gallery_cameras: Tensor | None = None,
+) -> Tensor:
     """Number of positives ``(Q,)`` int64 of every query; where it is 0, retrieval metrics leave the query out.
 
-    These are the ``class_sizes`` of ``retrieval_metrics_from_ranking``. Raises ``ValueError`` as ``find_positives``.
+    These are the ``class_sizes`` of ``retrieval_metrics_from_ranking``. With cameras junk does not count. Raises
+    ``ValueError`` as ``find_positives`` and ``sightings``.
     """
-    return find_positives(query_labels, gallery_labels, self_match=self_match).counts
+    counts = find_positives(query_labels, gallery_labels, self_match=self_match).counts
+    seen = sightings(query_labels, gallery_labels, query_cameras, gallery_cameras, self_match=self_match)
+    return counts if seen is None else counts - find_positives(*seen, self_match=self_match).counts
+
+
+def sightings(
+    query_labels: Tensor,
+    gallery_labels: Tensor,
+    query_cameras: Tensor | None,
+    gallery_cameras: Tensor | None,
+    *,
+    self_match: bool,
+) -> tuple[Tensor, Tensor] | None:
+    """A number for each pair of label and camera: gallery items with the query's number are its junk.
+
+    Args:
+        query_labels: ``(Q,)`` int64.
+        gallery_labels: ``(G,)`` int64.
+        query_cameras: ``(Q,)`` int64, or ``None`` where nothing is junk.
+        gallery_cameras: ``(G,)`` int64, or ``None`` as well.
+        self_match: query i is gallery item i.
+
+    Returns:
+        ``(Q,)`` and ``(G,)`` int64, or ``None`` without cameras.
+
+    Raises:
+        ValueError: if cameras are given on one side only, or as ``check_pair``.
+    """
+    if query_cameras is None and gallery_cameras is None:
+        return None
+    if query_cameras is None or gallery_cameras is None:
+        absent = "query_cameras" if query_cameras is None else "gallery_cameras"
+        raise ValueError(f"{absent} is missing: cameras must be given of queries and gallery, or of neither")
+    check_pair("cameras", query_cameras, gallery_cameras, (len(query_labels), len(gallery_labels)), self_match)
+    pairs = torch.stack([torch.cat([query_labels, gallery_labels]), torch.cat([query_cameras, gallery_cameras])], dim=1)
+    numbers = torch.unique(pairs, dim=0, return_inverse=True)[1]
+    return numbers[: len(query_labels)], numbers[len(query_labels) :]
+
+
+def check_pair(name: str, query: Tensor, gallery: Tensor, sizes: tuple[int, int], self_match: bool) -> None:
+    """Raise ``ValueError`` unless these are numbers of ``sizes = (Q, G)`` items, with ``self_match`` the same twice."""
+    for side, numbers, size in zip(("queries", "gallery items"), (query, gallery), sizes, strict=True):
+        if numbers.shape != (size,) or numbers.is_floating_point():
+            raise ValueError(
+                f"{name} of the {side} must be ({size},) int64, not {tuple(numbers.shape)} {numbers.dtype}"
+            )
+    if self_match and not torch.equal(query, gallery):
+        raise ValueError(f"self_match=True needs query i to be gallery item i, but their {name} differ")

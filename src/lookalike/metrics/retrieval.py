@@ -3,6 +3,10 @@
 The metrics are defined in ``lookalike.metrics.definitions`` as functions of the ranks of a query's positives. The
 ranks are exact and those of the stable order: greater score first, lower index first on ties. Queries without a
 positive are left out; ``lookalike.metrics.positives.count_positives`` says which.
+
+With cameras, as in re-identification, gallery items of the query's label *and* camera are junk: they take no rank and
+count neither for nor against the query. On a coarser level of a hierarchy the ranking is the same, and all items of the
+query's coarser label are positives.
 """
 
 from __future__ import annotations
@@ -14,8 +18,8 @@ from torch import Tensor
 
 from lookalike.metrics.blocks import Representation, Score, score_blocks
 from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
-from lookalike.metrics.order import refuse_nan, row_blocks, stable_ranks
-from lookalike.metrics.positives import Positives, find_positives
+from lookalike.metrics.positives import find_positives
+from lookalike.metrics.tally import Levels, Tally
 
 
 def retrieval_metrics(
@@ -26,6 +30,9 @@ def retrieval_metrics(
     ks: Sequence[int] = (1, 2, 4, 8),
     self_match: bool,
     count_query_in_r: bool = False,
+    query_cameras: Tensor | None = None,
+    gallery_cameras: Tensor | None = None,
+    levels: Levels | None = None,
 ) -> dict[str, float]:
     """Retrieval metrics of a matrix of similarities.
 
@@ -36,23 +43,34 @@ def retrieval_metrics(
         ks: cut-offs of Recall@k.
         self_match: query i is gallery item i, and left out of its ranking by its index, whatever its score.
         count_query_in_r: R of RP and MAP@R counts the query too; the other metrics stay as they are.
+        query_cameras: ``(Q,)`` int64, which camera saw the query; without, nothing is junk.
+        gallery_cameras: ``(G,)`` int64, given if ``query_cameras`` is.
+        levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64 of queries and gallery.
 
     Returns:
         Fractions in [0, 1] under ``R@k`` for each k, ``P@1``, ``RP``, ``MAP@R`` and ``mAP``, means over the queries
-        that have a positive.
+        that have a positive; with cameras also ``rank1``, which is R@1; for each level ``mAP_<name>``.
 
     Raises:
-        ValueError: if shapes do not belong together, a k is outside 1 to the number of ranked items, labels differ
-            although ``self_match`` says they are the same, a score is NaN, or no query has a positive.
+        ValueError: if shapes do not belong together, a k is outside 1 to the number of ranked items (junk included),
+            labels, cameras or levels differ although ``self_match`` says they are the same, a score is NaN, or no query
+            has a positive.
     """
-    positives = find_positives(query_labels, gallery_labels, self_match=self_match)
+    tally = Tally(
+        query_labels,
+        gallery_labels,
+        self_match=self_match,
+        count_query_in_r=count_query_in_r,
+        query_cameras=query_cameras,
+        gallery_cameras=gallery_cameras,
+        levels=levels,
+    )
     shape = (len(query_labels), len(gallery_labels))
     if similarity.shape != shape or not similarity.is_floating_point():
         raise ValueError(f"similarity must be {shape} float, not {tuple(similarity.shape)} {similarity.dtype}")
     check_cutoffs(ks, shape[1] - self_match)
-    per_query = torch.empty(shape[0], 4, dtype=torch.float64)
-    _fill_metrics(per_query, similarity, 0, positives, self_match, count_query_in_r)
-    return mean_over_queries(per_query[positives.counts.cpu() > 0], ks)
+    tally.add(similarity, 0)
+    return tally.means(ks)
 
 
 def retrieval_metrics_from_embeddings(
@@ -66,11 +84,15 @@ def retrieval_metrics_from_embeddings(
     count_query_in_r: bool = False,
     score: Score[Representation] = "cosine",
     block: int = 1024,
+    query_cameras: Tensor | None = None,
+    gallery_cameras: Tensor | None = None,
+    levels: Levels | None = None,
 ) -> dict[str, float]:
     """Retrieval metrics of embeddings, with never more than a block of scores in memory.
 
     mAP needs every score, and the ranks of the positives give all other metrics too: one pass over the blocks does
-    everything, and no nearest-neighbour search takes part. The cost is the matrix product and a count.
+    everything, and no nearest-neighbour search takes part. The cost is the matrix product and a count; with levels also
+    a sort of each row, ``O(G log G)`` a query, whatever their number.
 
     Cosine similarities are exact (``lookalike.metrics.cosine``): duplicates tie, and the result has the same bits for
     every ``block``. They are float64; from a device without it, pass the embeddings on the CPU.
@@ -86,6 +108,9 @@ def retrieval_metrics_from_embeddings(
         score: ``"cosine"``, or a function of a block of queries and the gallery that returns ``(b, G)``, larger means
             closer.
         block: queries scored at once.
+        query_cameras: ``(Q,)`` int64, which camera saw the query; without, nothing is junk.
+        gallery_cameras: ``(G,)`` int64, given if ``query_cameras`` is.
+        levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64 of queries and gallery.
 
     Returns:
         As ``retrieval_metrics``.
@@ -94,7 +119,15 @@ def retrieval_metrics_from_embeddings(
         ValueError: as ``retrieval_metrics``; also if there are not as many labels as items, ``block < 1``, ``score``
             is unknown or returns another shape, or an embedding is not finite.
     """
-    positives = find_positives(query_labels, gallery_labels, self_match=self_match)
+    tally = Tally(
+        query_labels,
+        gallery_labels,
+        self_match=self_match,
+        count_query_in_r=count_query_in_r,
+        query_cameras=query_cameras,
+        gallery_cameras=gallery_cameras,
+        levels=levels,
+    )
     if (len(query), len(gallery)) != (len(query_labels), len(gallery_labels)):
         raise ValueError(
             f"{len(query)} queries and {len(gallery)} gallery items need as many labels, "
@@ -103,14 +136,13 @@ def retrieval_metrics_from_embeddings(
     if block < 1:
         raise ValueError(f"block={block} must be at least 1")
     check_cutoffs(ks, len(gallery) - self_match)
-    per_query = torch.empty(len(query), 4, dtype=torch.float64)
     with torch.no_grad():
         scores_of = score_blocks(query, gallery, score)
         for start in range(0, len(query), block):
             stop = min(start + block, len(query))
             # The scores get no name here: it would keep one block alive while the next is computed.
-            _fill_metrics(per_query, scores_of(start, stop), start, positives, self_match, count_query_in_r)
-    return mean_over_queries(per_query[positives.counts.cpu() > 0], ks)
+            tally.add(scores_of(start, stop), start)
+    return tally.means(ks)
 
 
 def retrieval_metrics_from_ranking(
@@ -125,10 +157,10 @@ def retrieval_metrics_from_ranking(
     """Retrieval metrics of the first K ranks, for galleries too large for a full matrix.
 
     Args:
-        ranking: ``(Q, K)`` int64 gallery indices, nearest first, the query itself left out.
+        ranking: ``(Q, K)`` int64 gallery indices, nearest first, the query itself and any junk left out.
         query_labels: ``(Q,)`` int64.
         gallery_labels: ``(G,)`` int64.
-        class_sizes: ``(Q,)`` int64, each query's number of positives in the gallery, itself not counted, as
+        class_sizes: ``(Q,)`` int64, each query's number of positives in the gallery, itself and junk not counted, as
             ``lookalike.metrics.positives.count_positives`` gives them.
         ks: cut-offs of Recall@k, at most K.
         count_query_in_r: R of RP and MAP@R counts the query too; the other metrics stay as they are.
@@ -166,29 +198,6 @@ def retrieval_metrics_from_ranking(
     metrics = mean_over_queries(per_query, ks)
     del metrics["mAP"]
     return metrics
-
-
-def _fill_metrics(
-    per_query: Tensor, scores: Tensor, start: int, positives: Positives, self_match: bool, count_query_in_r: bool
-) -> None:
-    """Write ``metrics_of_queries`` into the rows of ``per_query (Q, 4)`` whose query has a positive.
-
-    ``scores (b, G)`` are those of ``b`` queries from ``start`` on. Small results kept in a list instead would lie
-    between the freed temporaries and let the process grow.
-    """
-    for part in row_blocks(scores.detach()):
-        refuse_nan(part, first_row=start)
-        queries = torch.arange(start, start + len(part), device=part.device)
-        start += len(part)
-        kept = positives.counts[queries] > 0
-        if not bool(kept.any()):
-            continue
-        queries, part = queries[kept], part[kept].to(torch.promote_types(part.dtype, torch.float32))
-        counts, items = positives.counts[queries], positives.of(queries)  # (B,), (B, P)
-        ranks = stable_ranks(part, items, excluded=queries if self_match else None).double()
-        repeated = torch.arange(items.shape[1], device=items.device) >= counts[:, None]
-        ranks.masked_fill_(repeated, torch.inf)
-        per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=count_query_in_r)
 
 
 def _check_ranking(ranking: Tensor, queries: int, size: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
 from lookalike.metrics.blocks import Representation, Score
 from lookalike.metrics.positives import count_positives
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings, retrieval_metrics_from_ranking
+from lookalike.metrics.tally import Levels
 
 Tensors = Mapping[str, Tensor]  # representations of N images: tensors with N rows, by name
 # Called with model, queries, gallery and search; what else one takes is set in a recipe.
@@ -26,6 +27,9 @@ class Search:
         ks: cut-offs of Recall@k.
         self_match: query i is gallery item i and does not find itself.
         count_query_in_r: R of RP and MAP@R counts the query too.
+        query_cameras: ``(Q,)`` int64, or ``None`` where nothing is junk.
+        gallery_cameras: ``(G,)`` int64, or ``None`` as well.
+        levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64, for metrics of all scores.
     """
 
     query_labels: Tensor
@@ -33,22 +37,36 @@ class Search:
     ks: Sequence[int]
     self_match: bool
     count_query_in_r: bool = False
+    query_cameras: Tensor | None = None
+    gallery_cameras: Tensor | None = None
+    levels: Levels = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
-        """Ranks that every metric but mAP needs: the largest k or R."""
+        """Ranks that every metric but mAP needs: the largest k or R.
+
+        Raises:
+            ValueError: with cameras: junk takes no rank, so that no one depth is enough.
+        """
+        self._refuse_cameras()
         largest = int(self.class_sizes.max()) + self.count_query_in_r
         return min(max([largest, *self.ks]), len(self.gallery_labels) - self.self_match)
 
     @property
     def class_sizes(self) -> Tensor:
         """Positives of each query in the gallery, ``(Q,)``."""
-        return count_positives(self.query_labels, self.gallery_labels, self_match=self.self_match)
+        return count_positives(
+            self.query_labels,
+            self.gallery_labels,
+            self_match=self.self_match,
+            query_cameras=self.query_cameras,
+            gallery_cameras=self.gallery_cameras,
+        )
 
     def by_score(
         self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
     ) -> dict[str, float]:
-        """Metrics of all scores, ``mAP`` too."""
+        """Metrics of all scores: ``mAP`` too, and that of the levels."""
         return retrieval_metrics_from_embeddings(
             query,
             self.query_labels,
@@ -58,10 +76,18 @@ class Search:
             self_match=self.self_match,
             count_query_in_r=self.count_query_in_r,
             score=score,
+            query_cameras=self.query_cameras,
+            gallery_cameras=self.gallery_cameras,
+            levels=self.levels,
         )
 
     def by_ranking(self, ranking: Tensor) -> dict[str, float]:
-        """Metrics of the first ``depth`` ranks ``(Q, depth)``, without ``mAP``."""
+        """Metrics of the first ``depth`` ranks ``(Q, depth)``, without ``mAP`` and the levels.
+
+        Raises:
+            ValueError: with cameras, as ``depth``.
+        """
+        self._refuse_cameras()
         return retrieval_metrics_from_ranking(
             ranking,
             self.query_labels,
@@ -70,6 +96,13 @@ class Search:
             ks=self.ks,
             count_query_in_r=self.count_query_in_r,
         )
+
+    def _refuse_cameras(self) -> None:
+        if self.query_cameras is not None or self.gallery_cameras is not None:
+            raise ValueError(
+                "the first ranks alone cannot be scored with cameras, because pictures of the query's identity and "
+                "camera take no rank; use a scoring that gives all scores, such as 'cosine'"
+            )
 
 
 def cosine(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:

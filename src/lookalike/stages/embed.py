@@ -28,14 +28,21 @@ def embed(
         manifest: CSV of the split.
         root: folder of the pictures.
         embeddings: safetensors to write: ``<checkpoint>/<role>/<name>``, tensors with a row per picture (the last
-            checkpoint only where it is not the best one), and
-            ``labels/<role>`` ``(N,)``.
+            checkpoint only where it is not the best one), and ``(N,)`` each ``labels/<role>``, where the manifest has
+            cameras ``cameras/<role>``, and of test roles ``levels/<level>/<role>`` for each of its coarser labels.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     wanted = [*test_roles(manifest), *(["train"] if settings["training_pictures"] else [])]
     roles = {role: read_role(manifest, root, role) for role in wanted}
     tensors = {f"labels/{role}": rows.labels for role, rows in roles.items()}
+    tensors |= {f"cameras/{role}": rows.cameras for role, rows in roles.items() if rows.cameras is not None}
+    tensors |= {
+        f"levels/{level}/{role}": labels
+        for role, rows in roles.items()
+        if role != "train"
+        for level, labels in rows.coarse.items()
+    }
     about: dict[str, Any] = {}
     for checkpoint in CHECKPOINTS:
         network, about = load_model(model, checkpoint)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from lookalike.files import read_tensors, write_json
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
+from lookalike.metrics.tally import Levels
 from lookalike.models.saved import CHECKPOINTS, load_model
 from lookalike.scoring import SCORINGS
 from lookalike.tracking import Tracked
@@ -25,6 +26,7 @@ def evaluate(
     embeddings: str,
     metrics: str,
     tags: Mapping[str, str],
+    levels: Mapping[str, str] | None = None,
 ) -> None:
     """Score the best and the last checkpoint.
 
@@ -33,23 +35,29 @@ def evaluate(
         recall_at: cut-offs of the data set; those beyond the gallery are left out.
         model: safetensors of the training.
         embeddings: safetensors of the ``embed`` stage.
-        metrics: JSON to write: per checkpoint the metrics as fractions, those of the training pictures with ``train_``
-            before their names; their epochs, and how was searched.
+        metrics: JSON to write: per checkpoint the metrics as fractions, ``mAP_<name>`` for each level where the scoring
+            gives all scores, those of the training pictures with ``train_`` before their names and without levels;
+            their epochs, and how was searched.
         tags: by which MLflow finds the run.
+        levels: of the data set, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
+
+    Raises:
+        ValueError: if the manifest behind the embeddings has no column for a level.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tensors, about = read_tensors(embeddings)
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
     query, gallery = ("query", "gallery") if "labels/query" in tensors else ("test", "test")
+    coarse = _coarse_labels(tensors, levels or {}, query, gallery, embeddings)
     scores: dict[str, dict[str, float]] = {}
     for checkpoint in CHECKPOINTS:
         if checkpoint == "last" and about["best_epoch"] == about["epochs"]:
             scores["last"] = scores["best"]
             continue
         network = load_model(model, checkpoint)[0].to(device)
-        scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, recall_at)
+        scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, recall_at, coarse)
         if "labels/train" in tensors:
-            own = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at)
+            own = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at, {})
             scores[checkpoint] |= {f"train_{name}": value for name, value in own.items()}
     counts = {"queries": len(tensors[f"labels/{query}"]), "gallery": len(tensors[f"labels/{gallery}"])}
     counts["gallery"] -= query == gallery
@@ -58,6 +66,24 @@ def evaluate(
         for checkpoint, values in scores.items():
             tracked.metrics({f"{checkpoint}/{name}": value for name, value in values.items()})
         tracked.artifact(metrics)
+
+
+def _coarse_labels(
+    tensors: Mapping[str, Tensor], levels: Mapping[str, str], query: str, gallery: str, embeddings: str
+) -> Levels:
+    """Labels of queries and gallery on every level."""
+    known = [name.split("/")[1] for name in tensors if name.startswith("levels/") and name.endswith(f"/{query}")]
+    for name, level in levels.items():
+        if level not in known:
+            columns = ", ".join(f"coarse_{each}" for each in known) or "no coarse_<level>"
+            raise ValueError(
+                f"levels.{name} of the data set is {level!r}, but its manifest has no column coarse_{level}; "
+                f"it has {columns} (read from {embeddings})"
+            )
+    return {
+        name: (tensors[f"levels/{level}/{query}"], tensors[f"levels/{level}/{gallery}"])
+        for name, level in levels.items()
+    }
 
 
 @torch.no_grad()
@@ -69,6 +95,7 @@ def _scored(
     query: str,
     gallery: str,
     recall_at: Sequence[int],
+    levels: Levels,
 ) -> dict[str, float]:
     sides = [
         {
@@ -87,6 +114,9 @@ def _scored(
         [k for k in recall_at if k <= width],
         self_match=query == gallery,
         count_query_in_r=settings["count_query_in_r"],
+        query_cameras=tensors.get(f"cameras/{query}"),
+        gallery_cameras=tensors.get(f"cameras/{gallery}"),
+        levels=levels,
     )
     name, options = named(settings["scoring"])
     return SCORINGS[name](model, *sides, search, **options)

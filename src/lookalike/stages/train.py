@@ -118,8 +118,16 @@ def _measure(
     """What is measured between epochs: retrieval among the test pictures, or of queries in their gallery."""
     roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
     pictures = {role: Images(rows.paths, view) for role, rows in roles.items()}
-    labels = [rows.labels for rows in roles.values()]
-    search = Search(labels[0].to(device), labels[-1].to(device), (1,), self_match=len(roles) == 1)
+    labels = [rows.labels.to(device) for rows in roles.values()]
+    cameras = [None if rows.cameras is None else rows.cameras.to(device) for rows in roles.values()]
+    search = Search(
+        labels[0],
+        labels[-1],
+        (1,),
+        self_match=len(roles) == 1,
+        query_cameras=cameras[0],
+        gallery_cameras=cameras[-1],
+    )
 
     def measure() -> dict[str, float]:
         found = [

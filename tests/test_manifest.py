@@ -1,0 +1,74 @@
+"""Stages read pictures, labels, coarser labels and cameras of one role; data sets name the levels that are scored."""
+
+import csv
+
+import pytest
+import torch
+
+from lookalike.data import load_specification
+from lookalike.data.hierarchy import hierarchy_path, read_hierarchy
+from lookalike.manifest import read_role
+from lookalike.manifest import test_roles as searched_roles  # pytest would take its name for a test
+from lookalike.paths import project_root
+
+ROWS = """path,label,role,coarse_family,camera,note
+a.png,3,query,1,2,x
+b.png,3,gallery,1,5,x
+c.png,4,gallery,0,2,x
+"""
+
+
+def written(folder, rows=ROWS):
+    path = folder / "manifest.csv"
+    path.write_text(rows)
+    return path
+
+
+def test_a_role_has_its_rows_with_coarser_labels_and_cameras(tmp_path):
+    rows = read_role(written(tmp_path), tmp_path, "gallery")
+    assert rows.paths == [tmp_path / "b.png", tmp_path / "c.png"]
+    assert torch.equal(rows.labels, torch.tensor([3, 4]))
+    assert rows.coarse.keys() == {"family"}
+    assert torch.equal(rows.coarse["family"], torch.tensor([1, 0]))
+    assert torch.equal(rows.cameras, torch.tensor([5, 2]))
+
+
+def test_without_a_column_there_are_no_cameras(tmp_path):
+    rows = read_role(written(tmp_path, "path,label,role\na.png,3,test\n"), tmp_path, "test")
+    assert rows.cameras is None
+    assert rows.coarse == {}
+    assert rows.chosen(torch.tensor([0, 0])).cameras is None
+
+
+def test_chosen_rows_keep_what_is_known_of_them(tmp_path):
+    rows = read_role(written(tmp_path), tmp_path, "gallery").chosen(torch.tensor([1]))
+    assert rows.paths == [tmp_path / "c.png"]
+    assert (rows.labels.item(), rows.coarse["family"].item(), rows.cameras.item()) == (4, 0, 2)
+
+
+def test_queries_search_their_gallery_and_test_pictures_each_other(tmp_path):
+    assert searched_roles(written(tmp_path)) == ("query", "gallery")
+    assert searched_roles(written(tmp_path, "path,label,role\na.png,3,test\nb.png,1,train\n")) == ("test",)
+
+
+def test_an_absent_role_is_refused_with_those_that_are_there(tmp_path):
+    with pytest.raises(ValueError, match="has no role 'train'; it has gallery, query"):
+        read_role(written(tmp_path), tmp_path, "train")
+
+
+def test_every_level_that_contextual_table_9_prints_is_named_by_its_data_set():
+    with (project_root() / "params" / "published" / "contextual.csv").open() as stream:
+        printed = {(row["dataset"], row["metric"]) for row in csv.DictReader(stream) if row["table"] == "T9"}
+    printed = {(dataset, metric) for dataset, metric in printed if metric.startswith("mAP_")}
+    named = {
+        (dataset, f"mAP_{name}") for dataset in ("cub", "cars", "sop") for name in load_specification(dataset)["levels"]
+    }
+    assert printed == named
+    assert len(printed) == 4
+
+
+@pytest.mark.parametrize("dataset", ["cub", "cars"])
+def test_levels_are_columns_of_the_data_sets_hierarchy(dataset, tmp_path):
+    specification = load_specification(dataset)
+    hierarchy = read_hierarchy(hierarchy_path(specification, tmp_path))
+    assert set(specification["levels"].values()) <= set(hierarchy.columns)
