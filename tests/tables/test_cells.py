@@ -3,31 +3,13 @@
 import math
 import statistics
 
+import pandas as pd
 import pytest
+from scipy import stats
 
-from lookalike.tables.cells import table_cells
+from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.published import printed_table, published_numbers
-from lookalike.tables.render import latex, markdown
-
-TABLE = {
-    "title": "DIML Table 1",
-    "published": {"paper": "diml", "table": "T1"},
-    "datasets": ["cub", "cars"],
-    "metrics": ["P@1", "MAP@R"],
-    "rows": [
-        {"label": "Margin", "recipe": "margin", "published": {"method": "Margin", "setting": "baseline"}},
-        {"label": "Ours", "recipe": "ours"},
-    ],
-}
-
-
-def run(row, seed, value, *, dataset="figurines_birds", published="cub", comparable=False):
-    recipe = TABLE["rows"][row]["recipe"]
-    return {"row": row, "recipe": recipe, "dataset": dataset, "published": published, "seed": seed} | {
-        "comparable": comparable,
-        "queries": 500,
-        "metrics": {"P@1": value, "MAP@R": value / 2},
-    }
+from measured_runs import TABLE, run
 
 
 def cell(cells, label, dataset, metric):
@@ -57,13 +39,6 @@ def test_the_printed_number_stands_beside_ours_and_differs_only_from_its_like():
     assert cell(same, "Margin", "cub", "P@1")["difference"] == pytest.approx(60 - 62.47)
 
 
-def test_every_printed_number_of_the_chosen_columns_is_in_the_table_once():
-    cells = table_cells(TABLE, [run(0, 0, 0.6), run(1, 0, 0.7)])
-    printed = printed_table("diml", "T1")
-    printed = printed[printed["dataset"].isin(TABLE["datasets"]) & printed["metric"].isin(TABLE["metrics"])]
-    assert sorted(cells["published"].dropna()) == sorted(printed["value"])
-
-
 def test_rows_stand_in_printed_order_and_ours_alone_come_last():
     cells = table_cells(TABLE, [run(0, 0, 0.6), run(1, 0, 0.7)])
     labels = list(cells[cells["dataset"] == "cub"]["label"].drop_duplicates())
@@ -77,24 +52,77 @@ def test_a_row_that_no_paper_prints_is_refused():
         table_cells({**TABLE, "rows": rows}, [run(0, 0, 0.6)])
 
 
-def test_a_cut_off_beyond_the_gallery_prints_a_dash():
-    one = run(0, 0, 0.6)
-    del one["metrics"]["MAP@R"]
-    text = markdown("Title", [], table_cells(TABLE, [one]))
-    line = next(line for line in text.splitlines() if line.startswith("| Margin"))
-    assert [part.strip() for part in line.strip("|").split("|")] == ["Margin", "60.0", "62.47", "–", "23.14"]
+def test_a_cell_says_where_it_comes_from():
+    cells = table_cells(TABLE, [run(0, 1, 0.6), run(0, 0, 0.62), run(1, 0, 0.7)])
+    two, one = cell(cells, "Margin", "cub", "P@1"), cell(cells, "Ours", "cub", "P@1")
+    assert two["runs"] == "margin/figurines_birds/seed0 margin/figurines_birds/seed1"
+    folder = "results/mini/metrics/margin/figurines_birds"
+    assert two["rebuild"] == f"snakemake --cores all {folder}/seed0.json {folder}/seed1.json"
+    assert two["mlflow"] == "tags.scale = 'mini' and tags.recipe = 'margin' and tags.dataset = 'figurines_birds'"
+    assert one["mlflow"].endswith("tags.recipe = 'ours' and tags.dataset = 'figurines_birds' and tags.seed = '0'")
+    assert (two["settings"], two["code"], two["query_in_r"]) == ("0123456789ab", "fedcba9876543210", "yes")
+    assert (two["departs"], one["departs"]) == ("DB", "DB1")
 
 
-def test_readers_see_what_stands_in_and_how_far_it_spreads():
-    cells = table_cells(TABLE, [run(0, 0, 0.6), run(0, 1, 0.62)])
-    text = markdown("DIML Table 1", ["A note."], cells)
-    assert "## cub (figurines_birds stands in)" in text
-    assert "61.0 ± 1.4" in text
-    source = latex("DIML Table 1", ["A note, 100 % of it."], cells)
-    assert r"\toprule" in source
-    assert r"61.0 $\pm$ 1.4" in source
-    assert r"100 \% of it" in source
-    assert "figurines\\_birds" in source
+def test_codes_of_different_versions_are_all_named():
+    runs = [run(0, 0, 0.6), {**run(0, 1, 0.6), "code": "other"}, {**run(0, 2, 0.6), "code": "other"}]
+    assert cell(table_cells(TABLE, runs), "Margin", "cub", "P@1")["code"] == "fedcba9876543210 other"
+
+
+def against(label):
+    return {**TABLE, "rows": [TABLE["rows"][0], {**TABLE["rows"][1], "against": label}]}
+
+
+def test_a_row_is_held_against_its_baseline_over_the_seeds_that_both_have():
+    margin, ours = {0: 0.60, 1: 0.63, 2: 0.61, 5: 0.9}, {0: 0.66, 1: 0.64, 2: 0.69, 7: 0.1}
+    runs = [run(row, seed, value) for row, values in enumerate((margin, ours)) for seed, value in values.items()]
+    cells = table_cells(against("Margin"), runs)
+    found = cell(cells, "Ours", "cub", "P@1")
+    differences = [100 * (ours[seed] - margin[seed]) for seed in (0, 1, 2)]
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert (found["against"], found["against_n"]) == ("Margin", 3)
+    assert found["against_difference"] == pytest.approx(statistics.mean(differences))
+    assert (found["against_low"], found["against_high"]) == pytest.approx((expected.low, expected.high))
+    assert math.isnan(cell(cells, "Margin", "cub", "P@1")["against_difference"])
+
+
+def test_a_baseline_that_is_split_by_data_set_is_found_on_each():
+    rows = [
+        {"label": "Base", "recipe": "margin", "datasets": ["cub"]},
+        {"label": "Base", "recipe": "margin", "datasets": ["cars"]},
+        {"label": "Ours", "recipe": "ours", "against": "Base"},
+    ]
+    table = {"title": "T", "datasets": ["cub", "cars"], "metrics": ["P@1"], "rows": rows}
+    cars = {"dataset": "figurines_vehicles", "published": "cars"}
+    runs = [run(0, 0, 0.5), {**run(0, 0, 0.6, **cars), "row": 1}]
+    runs += [{**run(1, 0, 0.7), "row": 2}, {**run(1, 0, 0.9, **cars), "row": 2}]
+    cells = table_cells(table, runs)
+    assert cell(cells, "Ours", "cub", "P@1")["against_difference"] == pytest.approx(20)
+    assert cell(cells, "Ours", "cars", "P@1")["against_difference"] == pytest.approx(30)
+
+
+@pytest.mark.parametrize("label", ["Margins", "Ours"])
+def test_a_baseline_that_is_no_other_row_is_refused(label):
+    with pytest.raises(ValueError, match=f"row 'Ours', against: '{label}' is no other row; other rows: Margin"):
+        table_cells(against(label), [])
+
+
+def test_cells_read_from_their_file_are_those_that_were_written(tmp_path):
+    cells = table_cells(against("Margin"), [run(0, 0, 0.6), run(1, 0, 0.7)])
+    write_cells(tmp_path / "cells.csv", cells)
+    found = read_cells(tmp_path / "cells.csv")
+    assert list(found.columns) == list(cells.columns)
+    pd.testing.assert_series_equal(found["mean"], cells["mean"])
+    assert list(found["seeds"]) == list(cells["seeds"].fillna(""))
+    assert list(found["printed"]) == list(cells["printed"].fillna(""))
+
+
+def test_several_stand_ins_for_one_data_set_all_stand_beside_the_printed_number():
+    other = run(0, 0, 0.5, dataset="sketches")
+    cells = table_cells(TABLE, [run(0, 0, 0.6), other])
+    found = cells[(cells["label"] == "Margin") & (cells["dataset"] == "cub") & (cells["metric"] == "P@1")]
+    assert dict(zip(found["stand_in"], found["mean"], strict=True)) == {"figurines_birds": 60, "sketches": 50}
+    assert list(found["printed"]) == ["62.47", "62.47"]
 
 
 def test_a_table_of_our_own_needs_no_printed_one():
@@ -102,7 +130,7 @@ def test_a_table_of_our_own_needs_no_printed_one():
     one = {**run(1, 0, 0.6, dataset="pictures", published=""), "row": 0}
     cells = table_cells(table, [one])
     assert list(cells["dataset"]) == ["pictures"]
-    assert "printed" not in markdown("Own", [], cells)
+    assert cells["published"].isna().all()
 
 
 def test_all_published_numbers_are_here_unaltered():

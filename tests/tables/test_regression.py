@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lookalike.tables.regression import compare, lost, reference_cells
+from lookalike.tables.regression import compare, compare_printed, lost, reference_cells
 
 CELL = {"table": "t", "dataset": "cub", "metric": "R@1", "n": 3, "queries": 500}
 REFERENCE = [
@@ -36,7 +36,7 @@ def test_a_cell_may_always_move_by_two_queries():
 
 
 def test_a_missing_cell_closes_the_gate_and_a_new_or_better_one_does_not():
-    comparison = compare(tables(Margin=70.0, Usual=40.0, Fresh=10.0), REFERENCE)
+    comparison = compare(tables(Margin=64.0, Usual=40.0, Fresh=10.0), REFERENCE)
     assert dict(comparison[["label", "verdict"]].itertuples(index=False)) == {
         "Margin": "better",
         "Usual": "pass",
@@ -44,6 +44,27 @@ def test_a_missing_cell_closes_the_gate_and_a_new_or_better_one_does_not():
         "Fresh": "new",
     }
     assert list(lost(comparison)["label"]) == ["Steady"]
+
+
+def test_a_cell_that_is_too_good_closes_the_gate():
+    comparison = compare(tables(Margin=65.0, Usual=40.0, Steady=50.0), REFERENCE)
+    assert list(lost(comparison)[["label", "verdict"]].itertuples(index=False)) == [("Margin", "suspicious")]
+
+
+def printed(difference, std=None, published_std=None):
+    cells = tables(Margin=60.0)["t"].assign(std=std, published_std=published_std, difference=difference)
+    return list(compare_printed({"t": cells.assign(published=cells["mean"] - (difference or 0))})["verdict"])
+
+
+def test_a_printed_number_is_held_against_the_larger_deviation_of_both_sides():
+    assert printed(-2.9, std=1.0, published_std=0.1) == printed(-2.9, std=0.1, published_std=1.0) == ["pass"]
+    assert printed(-3.1, std=1.0) == ["worse"]
+    assert printed(3.1, published_std=1.0) == ["better"]
+
+
+def test_a_printed_number_without_any_deviation_is_undecided_and_one_of_another_set_up_left_out():
+    assert printed(-30.0) == ["undecided"]
+    assert printed(None, std=1.0) == []
 
 
 def test_a_table_compared_with_its_own_reference_passes():

@@ -1,7 +1,7 @@
 rule regression:
     input:
         collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
-        reference=ancient(f"results/reference/{SCALE}.json"),
+        reference=committed_reference,
     output:
         report=f"{RESULTS}/regression.md",
     log:

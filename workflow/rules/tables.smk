@@ -9,7 +9,7 @@ rule table:
     conda:
         "../../environment.yml"
     params:
-        table=lambda wildcards: plan.tables[wildcards.table],
+        table=lambda wildcards: plan.table(wildcards.table),
         runs=runs_of_table,
         scale=plan.title,
         published=published_digest,
@@ -20,7 +20,30 @@ rule table:
         "../scripts/tables.py"
 
 
-rule tables:
-    # All three: CSV and Markdown of `mini` are committed, and must not make a fresh clone believe that it has finished.
+rule page:
     input:
+        cells=collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
+        template=PAGE,
+    output:
+        f"{RESULTS}/tables.html",
+    log:
+        f"{LOGS}/page.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        tables=plan.tables,
+        cells=table_files,
+        scale=plan.title,
+        code=code("lookalike.stages.page:page"),
+    message:
+        "Put all tables on one page"
+    script:
+        "../scripts/page.py"
+
+
+rule tables:
+    # All of them: CSV and Markdown of `mini` are committed, and must not make a fresh clone believe that it has finished.
+    input:
+        rules.page.output,
         collect(f"{RESULTS}/tables/{{table}}{{suffix}}", table=plan.table_names, suffix=[".csv", ".md", ".tex"]),

@@ -5,6 +5,7 @@ from lookalike.stages.tables import tables
 
 with job_log("tables", snakemake.log[0]):
     tables(
+        snakemake.wildcards.table,
         snakemake.params.table,
         snakemake.params.runs,
         scale=snakemake.params.scale,

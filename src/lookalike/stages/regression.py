@@ -1,4 +1,4 @@
-"""Hold finished tables against the committed numbers of their scale."""
+"""Hold finished tables against the committed numbers of their scale, and against the printed ones."""
 
 from __future__ import annotations
 
@@ -9,28 +9,40 @@ from pathlib import Path
 import pandas as pd
 
 from lookalike.files import write_text
-from lookalike.tables.regression import compare, lost, reference_cells
+from lookalike.tables.regression import VERDICTS, compare, compare_printed, lost, reference_cells
 
 
 def regression(tables: Mapping[str, str], *, reference: str, report: str) -> None:
-    """Write the comparison as Markdown.
+    """Write the comparisons as Markdown.
 
     Args:
         tables: CSV of each table.
-        reference: JSON with the committed cells.
+        reference: JSON with the committed cells, empty for a scale without any.
         report: Markdown to write.
 
     Raises:
-        ValueError: if a cell is worse than its reference or missing; all of them are printed.
+        ValueError: if a cell is worse than its reference, too good to be true, or missing; all of them are printed.
     """
-    comparison = compare(_read(tables), json.loads(Path(reference).read_text()))
-    print(comparison.to_string(index=False, float_format="%.2f"))
-    closed = lost(comparison)
-    if len(closed):
-        raise ValueError(f"{len(closed)} of {len(comparison)} numbers are worse or missing, see the log")
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in comparison["verdict"].value_counts().items())
-    text = comparison.to_markdown(index=False, floatfmt=".2f")
-    write_text(report, f"# Regression of reported numbers\n\n{counts}. In percent.\n\n{text}\n")
+    cells = _read(tables)
+    committed = json.loads(Path(reference).read_text()) if reference else []
+    parts = {
+        "Against the committed numbers": compare(cells, committed) if committed else None,
+        "Against the printed numbers, where data and set-up are the papers'": compare_printed(cells),
+    }
+    text, closed, judged = ["# Regression of reported numbers", "In percent."], 0, 0
+    for title, comparison in parts.items():
+        text.append(f"## {title}")
+        if comparison is None or comparison.empty:
+            text.append("None at this scale.")
+            continue
+        print(f"{title}\n{comparison.to_string(index=False, float_format='%.2f')}\n")
+        counts = comparison["verdict"].value_counts().reindex(VERDICTS).dropna()
+        text.append(", ".join(f"{count:.0f} {verdict}" for verdict, count in counts.items()) + ".")
+        text.append(comparison.to_markdown(index=False, floatfmt=".2f"))
+        closed, judged = closed + len(lost(comparison)), judged + len(comparison)
+    if closed:
+        raise ValueError(f"{closed} of {judged} numbers are worse, too good or missing, see the log")
+    write_text(report, "\n\n".join(text) + "\n")
 
 
 def record(tables: Mapping[str, str], *, reference: str) -> None:

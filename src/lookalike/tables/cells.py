@@ -2,74 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from lookalike.tables.baselines import baselines
+from lookalike.tables.pairs import paired_difference
 from lookalike.tables.published import ROW, matches, printed_table
 
 CELL = ["row", "label", "dataset", "stand_in", "metric"]
+NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]
+PRINTED = ["printed", "printed_std", "embedding_dim", "backbone", "setting"]
+PAIR = ["against", "against_difference", "against_low", "against_high", "against_n"]
+ORIGIN = ["departs", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild"]
+COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
+COUNTS = ["n", "queries", "against_n"]
+TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "against", *ORIGIN]
 
 
 def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row per cell, printed rows in printed order, then rows of ours that no paper prints.
 
+    Everything that the paper prints is there: also columns, data sets and rows that nothing is measured for.
+
     Args:
         table: the table's entry of ``params/tables``.
         runs: per run ``row``, ``recipe``, ``dataset``, ``published`` (data set it stands for), ``seed``,
-            ``comparable`` (whether set-up and data are the published ones), ``queries`` and ``metrics`` (fractions by
-            name).
+            ``comparable`` (whether set-up and data are the published ones), ``queries``, ``code`` and ``metrics``
+            (fractions by name), and what `lookalike.tables.origin.origin` says.
 
     Returns:
-        Columns ``row, label, dataset, stand_in, metric, mean, std, n, seeds, recipe, queries, published,
-        published_std, difference``; numbers in percent. ``std`` is empty for a single seed, ``difference`` where data
-        set, backbone or setting are not the published ones.
+        The columns `COLUMNS`; numbers in percent. ``std`` is empty for a single seed, ``difference`` where data set,
+        backbone or setting are not the published ones. ``printed`` is text, digit by digit. ``against`` names the
+        row that this one is compared with seed by seed. ``runs`` and what follows say where a number comes from.
 
     Raises:
-        ValueError: if a row names a printed row that does not exist.
+        ValueError: if a row names a printed row, or a row to be held against, that does not exist.
     """
-    ours = _over_seeds(table, runs)
-    printed = _printed(table)
+    values = _values(table, runs)
+    ours = _over_seeds(values).merge(_pairs(table, values), how="left", on=[*_PLACE])
+    rows, printed = _printed(table)
     cells = printed.merge(ours, how="outer", on=["entry", "dataset", "metric"], sort=False)
-    cells["label"] = cells["label_x"].fillna(cells["label_y"])
-    cells["row"] = cells["row"].fillna(len(printed) + cells["entry"])
-    comparable = cells.pop("comparable").fillna(False).astype(bool)
+    labels = {entry: row["label"] for entry, row in enumerate(table["rows"])} | dict(
+        zip(rows["entry"], rows["label"], strict=True)
+    )
+    places = dict(zip(rows["entry"], rows["row"], strict=True))
+    cells["label"] = cells["entry"].map(labels)
+    cells["row"] = [places.get(entry, len(rows) + entry) for entry in cells["entry"]]
+    comparable = cells.pop("comparable").eq(True)
+    cells = cells.astype(dict.fromkeys(COUNTS, "Int64"))  # whole numbers also beside empty cells
     cells["difference"] = (cells["mean"] - cells["published"]).where(comparable)
-    order = {metric: place for place, metric in enumerate(table["metrics"])}
-    places = pd.DataFrame({"row": cells["row"], "metric": cells["metric"].map(order)})
-    places["dataset"] = cells["dataset"].map({name: place for place, name in enumerate(_datasets(table, cells))})
-    cells = cells.loc[places.sort_values(["dataset", "row", "metric"], kind="stable").index]
-    columns = [*CELL, "mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]
-    return cells[columns].reset_index(drop=True)
+    named = [] if table["datasets"] == "own" else table["datasets"]
+    order = pd.DataFrame(
+        {
+            "dataset": cells["dataset"].map(_positions([*named, *cells["dataset"]])),
+            "row": cells["row"],
+            "metric": cells["metric"].map(_positions([*printed["metric"], *table["metrics"]])),
+        }
+    )
+    cells = cells.loc[order.sort_values(["dataset", "row", "metric"], kind="stable").index]
+    return cells[COLUMNS].reset_index(drop=True)
 
 
-def _over_seeds(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
+    """Write cells as CSV."""
+    cells.to_csv(path, index=False, float_format="%.4f")
+
+
+def read_cells(path: Path | str) -> pd.DataFrame:
+    """Cells as `write_cells` wrote them, empty text as empty strings."""
+    return pd.read_csv(path, dtype=dict.fromkeys(TEXT, str)).fillna(dict.fromkeys(TEXT, ""))
+
+
+_PLACE = ("entry", "dataset", "stand_in", "metric")
+
+
+def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row per run and metric, in percent."""
+    kept = ["recipe", "seed", "comparable", "queries", "departs", "query_in_r", "metrics_file", "settings", "code"]
     values = [
-        {"entry": run["row"], "label": table["rows"][run["row"]]["label"], "recipe": run["recipe"], "seed": run["seed"]}
-        | {"dataset": run["published"] or run["dataset"], "stand_in": run["dataset"], "comparable": run["comparable"]}
-        | {"queries": run["queries"], "metric": metric, "value": 100 * run["metrics"][metric]}
+        {"entry": run["row"], "dataset": run["published"] or run["dataset"], "stand_in": run["dataset"]}
+        | {"metric": metric, "value": 100 * run["metrics"][metric], "options": run["options"], "mlflow": _tags(run)}
+        | {name: run[name] for name in kept}
         for run in runs
         for metric in table["metrics"]
         if metric in run["metrics"]
     ]
-    columns = ["entry", "label", "recipe", "seed", "dataset", "stand_in", "comparable", "queries", "metric", "value"]
-    frame = pd.DataFrame(values, columns=columns)
-    keys = ["entry", "label", "recipe", "dataset", "stand_in", "comparable", "queries", "metric"]
-    grouped = frame.groupby(keys, sort=False, as_index=False)
-    return grouped.agg(
+    return pd.DataFrame(values, columns=[*_PLACE, "value", "options", "mlflow", *kept])
+
+
+def _tags(run: Mapping[str, Any]) -> str:
+    """What MLflow's own search finds the run by: its results are stored under the name of the recipe they share."""
+    scale, _, recipe, dataset = Path(run["metrics_file"]).parts[-5:-1]
+    wanted = {"scale": scale, "recipe": recipe, "dataset": dataset, "seed": run["seed"]}
+    return " and ".join(f"tags.{name} = '{value}'" for name, value in wanted.items())
+
+
+def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
+    keys = [*_PLACE, "recipe", "comparable", "queries", "query_in_r", "settings", "options"]
+    grouped = values.sort_values("seed", kind="stable").groupby(keys, sort=False, as_index=False)
+    ours = grouped.agg(
         mean=("value", "mean"),
         std=("value", "std"),
         n=("value", "size"),
-        seeds=("seed", lambda seeds: " ".join(str(seed) for seed in sorted(seeds))),
+        seeds=("seed", lambda seeds: " ".join(str(seed) for seed in seeds)),
+        departs=("departs", "first"),
+        code=("code", _different),
+        files=("metrics_file", " ".join),
+        mlflow=("mlflow", lambda tags: _any_seed(list(tags))),
     )
+    ours["departs"] += ours["n"].eq(1).map({True: "1", False: ""})
+    ours["query_in_r"] = ours["query_in_r"].map({True: "yes", False: "no"})
+    ours["runs"] = ours["files"].str.replace(r"\S*?/([^/\s]+/[^/\s]+/seed\d+)\.json", r"\1", regex=True)
+    ours["rebuild"] = "snakemake --cores all " + ours.pop("files") + ours.pop("options")
+    return ours
 
 
-def _printed(table: Mapping[str, Any]) -> pd.DataFrame:
-    """Printed numbers with the place of their row, and the entry of ours that repeats it (-1 for none)."""
-    columns = ["entry", "row", "label", "dataset", "metric", "published", "published_std"]
+def _different(texts: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(texts))
+
+
+def _any_seed(tags: list[str]) -> str:
+    """MLflow's search language has no OR: several seeds are found by what they share."""
+    return tags[0] if len(tags) == 1 else tags[0].rpartition(" and ")[0]
+
+
+def _pairs(table: Mapping[str, Any], values: pd.DataFrame) -> pd.DataFrame:
+    """Per cell of a row that is held against another: their difference over the seeds that both have."""
+    of_place = {key: group.set_index("seed")["value"] for key, group in values.groupby([*_PLACE], sort=False)}
+    rows = list(_differences(table, of_place))
+    return pd.DataFrame(rows, columns=[*_PLACE, *PAIR])
+
+
+def _differences(
+    table: Mapping[str, Any], of_place: Mapping[Any, pd.Series]
+) -> Iterator[tuple[int, str, str, str, str, float, float, float, int]]:
+    baselines_of = baselines(table)
+    for (entry, *place), first in of_place.items():
+        others = [(other, *place) for other in baselines_of.get(entry, [])]
+        second = next((of_place[other] for other in others if other in of_place), None)
+        seeds = [] if second is None else sorted(set(first.index) & set(second.index))
+        if second is not None and seeds:
+            found = paired_difference(list(first[seeds]), list(second[seeds]))
+            label = table["rows"][entry]["against"]
+            dataset, stand_in, metric = place
+            yield entry, dataset, stand_in, metric, label, found.mean, found.low, found.high, found.n
+
+
+def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Printed rows, each with its place, its label and our entry that repeats it (below zero for none); their numbers.
+
+    Raises:
+        ValueError: if an entry names a printed row that does not exist.
+    """
+    columns = ["entry", "dataset", "metric", "published", "published_std", *PRINTED]
     if "published" not in table:
-        return pd.DataFrame(columns=columns).astype({"entry": int, "published": float, "published_std": float})
+        numbers = pd.DataFrame(columns=columns).astype({"entry": int, "published": float, "published_std": float})
+        return pd.DataFrame(columns=["entry", "row", "label"]), numbers
     numbers = printed_table(table["published"]["paper"], table["published"]["table"])
     rows = numbers[ROW].drop_duplicates().reset_index(drop=True)
     entry_of = {}
@@ -90,10 +181,10 @@ def _printed(table: Mapping[str, Any]) -> pd.DataFrame:
         table["rows"][entry]["label"] if entry >= 0 else words
         for entry, words in zip(rows["entry"], own_words, strict=True)
     ]
-    wanted_metrics = numbers[numbers["metric"].isin(table["metrics"]) & numbers["dataset"].isin(table["datasets"])]
-    merged = wanted_metrics.merge(rows, on=ROW)
-    return merged.rename(columns={"value": "published", "std": "published_std"})[columns]
+    merged = numbers.merge(rows, on=ROW).rename(columns={"value": "published", "std": "published_std"})
+    return rows, merged[columns]
 
 
-def _datasets(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
-    return list(cells["dataset"].unique()) if table["datasets"] == "own" else list(table["datasets"])
+def _positions(names: Iterable[str]) -> dict[str, int]:
+    """Place of each name where it stands first."""
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}

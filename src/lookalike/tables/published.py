@@ -18,6 +18,9 @@ COLUMNS = ["paper", "table", "dataset", *ROW[:1], "loss", *ROW[1:], "backbone", 
 def published_numbers(paper: str) -> pd.DataFrame:
     """All printed numbers of one paper, one per row, in percent.
 
+    Returns:
+        The columns `COLUMNS`, and ``printed`` and ``printed_std``: value and deviation as text, digit by digit.
+
     Raises:
         ValueError: if there is no such paper, or a line of its file is broken; the message names file and line.
     """
@@ -28,6 +31,7 @@ def published_numbers(paper: str) -> pd.DataFrame:
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(frame.columns) != COLUMNS:
         raise ValueError(f"{path}, line 1: columns must be {', '.join(COLUMNS)}")
+    frame["printed"], frame["printed_std"] = frame["value"], frame["std"]
     for column in ("value", "std"):
         numbers = pd.to_numeric(frame[column], errors="coerce")
         broken = frame.index[numbers.isna() & ((frame[column] != "") | (column == "value"))]

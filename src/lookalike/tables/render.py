@@ -1,88 +1,102 @@
-"""Tables as Markdown and LaTeX."""
+"""Tables as Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
-DASH = "–"
+from lookalike.tables.layout import DASH, Cell, ReaderTable
 
-
-def wide(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """One frame of text per data set: a row per method; per metric our value, and beside it what was printed.
-
-    Args:
-        cells: as ``table_cells`` returns them.
-    """
-    frames = {}
-    for dataset, part in cells.groupby("dataset", sort=False):
-        columns = {}
-        printed = part["published"].notna().any()
-        decimals = max((_decimals(value) for value in part["published"].dropna()), default=1)
-        for metric, column in part.groupby("metric", sort=False):
-            by_row = column.set_index("row")
-            columns[metric] = by_row.apply(_ours, axis=1)
-            if printed:
-                columns[f"{metric} printed"] = by_row.apply(_printed, axis=1, decimals=decimals)
-            if column["difference"].notna().any():
-                columns[f"{metric} difference"] = by_row["difference"].map(lambda value: _number(value, "+.1f"))
-        labels = part.drop_duplicates("row").set_index("row")["label"].rename("method")
-        frame = pd.DataFrame(columns, index=labels.index).fillna(DASH)
-        frames[str(dataset)] = frame.assign(method=labels).set_index("method")
-    return frames
-
-
-def _ours(cell: pd.Series) -> str:
-    if pd.isna(cell["mean"]):
-        return DASH
-    deviation = "" if pd.isna(cell["std"]) else f" ± {cell['std']:.1f}"
-    return f"{cell['mean']:.1f}{deviation}"
+TEMPLATE = Path(__file__).with_name("page.html")
+PAIRED = (
+    "Paired differences, seed by seed, in percent points, with Student's interval of 95 %; one seed has no interval."
+)
+# What pdflatex does not read as it stands.
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{character: f"\\{character}" for character in "&%#_${}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "`": "'",
+        "±": r"$\pm$",
+        DASH: "--",
+        "×": r"$\times$",
+        "λ": r"$\lambda$",
+        "γ": r"$\gamma$",
+        "σ": r"$\sigma$",
+        "β": r"$\beta$",
+        "α": r"$\alpha$",
+        "δ": r"$\delta$",
+        "ε": r"$\epsilon$",
+    }
+)
 
 
-def _printed(cell: pd.Series, decimals: int) -> str:
-    if pd.isna(cell["published"]):
-        return DASH
-    deviation = "" if pd.isna(cell["published_std"]) else f" ± {cell['published_std']:g}"
-    return f"{cell['published']:.{decimals}f}{deviation}"
-
-
-def _decimals(value: float) -> int:
-    return len(f"{value:g}".partition(".")[2])
-
-
-def _number(value: float, form: str) -> str:
-    return DASH if pd.isna(value) else format(value, form)
-
-
-def markdown(title: str, notes: list[str], cells: pd.DataFrame) -> str:
-    """The table as Markdown: a heading, what was measured, and one table per data set."""
-    parts = [f"# {title}", *notes]
-    for dataset, frame in wide(cells).items():
-        parts.append(f"## {_heading(dataset, cells)}")
-        parts.append(frame.reset_index().to_markdown(index=False, disable_numparse=True))
+def markdown(table: ReaderTable) -> str:
+    """The table as Markdown: a heading, what was measured, and one table per data set, the best in bold."""
+    parts = [f"# {table.title}", *table.notes]
+    for section in table.sections:
+        parts += [f"## {section.heading}", *section.remarks, _markdown_grid(section.header, section.rows)]
+        if section.pairs:
+            parts += [PAIRED, _markdown_grid(section.pairs_header, section.pairs)]
     return "\n\n".join(parts) + "\n"
 
 
-def latex(title: str, notes: list[str], cells: pd.DataFrame) -> str:
-    """The table as LaTeX for ``booktabs``, one ``table`` environment per data set."""
+def latex(table: ReaderTable) -> str:
+    """The table as LaTeX for ``booktabs``, one ``table`` environment per data set, scaled to the width of a line."""
     parts = []
-    for dataset, frame in wide(cells).items():
-        caption = " ".join([f"{title}.", f"{_heading(dataset, cells)}.", *notes])
-        form = "l" + "r" * len(frame.columns)
-        escaped = (
-            frame.reset_index().style.hide(axis="index").format(escape="latex").format_index(escape="latex", axis=1)
-        )
-        parts.append(escaped.to_latex(hrules=True, column_format=form, caption=_escape(caption), position="t"))
-    return "\n".join(parts).replace("±", r"$\pm$").replace(DASH, "--")
+    for section in table.sections:
+        caption = [f"{table.title}.", f"{section.heading}.", *table.notes, *section.remarks]
+        grids = [_latex_grid(section.header, section.rows)]
+        if section.pairs:
+            caption.append(f"Below: {PAIRED[0].lower()}{PAIRED[1:]}")
+            grids.append(_latex_grid(section.pairs_header, section.pairs))
+        body = "\n\n\\medskip\n".join(grids)
+        parts.append(f"\\begin{{table}}[t]\n\\caption{{{_escape(' '.join(caption))}}}\n{body}\n\\end{{table}}\n")
+    return "\n".join(parts)
 
 
-def _heading(dataset: str, cells: pd.DataFrame) -> str:
-    stand_ins = [
-        name for name in cells.loc[cells["dataset"] == dataset, "stand_in"].dropna().unique() if name != dataset
-    ]
-    return f"{dataset} ({', '.join(stand_ins)} stands in)" if stand_ins else dataset
+def page(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]) -> str:
+    """All tables as one HTML page that needs no other file.
+
+    Args:
+        tables: in the order of the page.
+        scale: what the scale calls itself.
+        legend: what the marks in the column ``departs`` mean.
+    """
+    from jinja2 import Environment
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(TEMPLATE.read_text())
+    return template.render(tables=tables, scale=scale, legend=legend, paired=PAIRED)
+
+
+def _markdown_grid(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    from tabulate import tabulate
+
+    lines = [[_bold(cell, "**{}**", _escape_markdown) for cell in row] for row in rows]
+    return tabulate(lines, headers=header, tablefmt="pipe", disable_numparse=True, colalign=["left"] * len(header))
+
+
+def _latex_grid(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    lines = [[_escape(name) for name in header]]
+    lines += [[_bold(cell, r"\textbf{{{}}}", _escape) for cell in row] for row in rows]
+    first, *others = (f"{' & '.join(line)} \\\\" for line in lines)
+    grid = "\n".join([r"\toprule", first, r"\midrule", *others, r"\bottomrule"])
+    columns = "l" + "r" * (len(header) - 1)
+    return f"\\resizebox{{\\linewidth}}{{!}}{{%\n\\begin{{tabular}}{{{columns}}}\n{grid}\n\\end{{tabular}}}}"
+
+
+def _bold(cell: Cell, form: str, escape: Callable[[str], str]) -> str:
+    return form.format(escape(cell.text)) if cell.best else escape(cell.text)
 
 
 def _escape(text: str) -> str:
-    for character in "&%#_":
-        text = text.replace(character, f"\\{character}")
-    return text
+    return text.translate(_LATEX)
+
+
+def _escape_markdown(text: str) -> str:
+    return text.replace("|", r"\|").replace("*", r"\*").replace("~", r"\~")

@@ -1,0 +1,79 @@
+"""Where a number comes from: settings, departures from the paper, and the line that makes it again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from lookalike.parameters import Settings, canonical, read
+from lookalike.plan import Plan
+from lookalike.recipes import read_recipes, sections_on
+
+# What can differ from the paper, in the order in which marks stand.
+DEPARTURES = {
+    "D": "other data that stand in",
+    "B": "other backbone or other initial weights",
+    "S": "other settings (pictures, batch, rates, budget, sizes)",
+    "1": "one seed",
+}
+
+
+def origin(plan: Plan, run: Mapping[str, Any], metrics: str) -> Settings:
+    """What the cells of a table say about one of their runs.
+
+    Args:
+        plan: of the call.
+        run: row of ``Plan.runs_of``.
+        metrics: file with the run's metrics.
+
+    Returns:
+        ``metrics_file``; ``settings``, the first twelve digits of the SHA-256 of all settings that decide the result;
+        ``departs``, marks of `DEPARTURES` that hold for this run alone; ``query_in_r``, whether R counts the query;
+        and ``options`` that a rebuilding call of Snakemake needs.
+    """
+    recipe, dataset = run["recipe"], run["dataset"]
+    settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
+    return {
+        "metrics_file": metrics,
+        "settings": hashlib.sha256(canonical(settings).encode()).hexdigest()[:12],
+        "departs": _departures(plan, recipe, dataset, settings),
+        "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
+        "options": _options(plan),
+    }
+
+
+def _departures(plan: Plan, recipe: str, dataset: str, settings: Settings) -> str:
+    stands_for, marks = plan.datasets[dataset].stands_for, ""
+    if stands_for is not None and not plan.datasets[dataset].is_published:
+        marks += "D"
+    segment = settings.get("segment")
+    stated = _as_stated(recipe, segment["trained_on"] if segment else stands_for)
+    if stated["train"]["backbone"] != settings["train"]["backbone"]:
+        marks += "B"
+    if any(_without_backbone(stated[section]) != _without_backbone(values) for section, values in settings.items()):
+        marks += "S"
+    return marks
+
+
+@cache
+def _as_stated(recipe: str, published: str | None) -> Settings:
+    """A recipe without what a scale lays over it."""
+    recipes, papers = _recipes()
+    return sections_on(recipes[recipe], papers[recipe], published, {})
+
+
+@cache
+def _recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
+    return read_recipes()
+
+
+def _without_backbone(section: Settings) -> str:
+    return canonical({key: value for key, value in section.items() if key != "backbone"} if section else section)
+
+
+def _options(plan: Plan) -> str:
+    if plan.is_overlay:
+        return " --configfile <your overlay>"
+    return "" if plan.scale == read("params/config.yaml", "config")["scale"] else f" --config scale={plan.scale}"

@@ -1,0 +1,27 @@
+"""Runs of a table, as if they had been measured."""
+
+TABLE = {
+    "title": "DIML Table 1",
+    "published": {"paper": "diml", "table": "T1"},
+    "datasets": ["cub", "cars"],
+    "metrics": ["P@1", "MAP@R"],
+    "rows": [
+        {"label": "Margin", "recipe": "margin", "published": {"method": "Margin", "setting": "baseline"}},
+        {"label": "Ours", "recipe": "ours"},
+    ],
+}
+
+
+def run(row, seed, value, *, dataset="figurines_birds", published="cub", comparable=False):
+    recipe = TABLE["rows"][row]["recipe"]
+    return {"row": row, "recipe": recipe, "dataset": dataset, "published": published, "seed": seed} | {
+        "comparable": comparable,
+        "queries": 500,
+        "metrics": {"P@1": value, "MAP@R": value / 2},
+        "metrics_file": f"results/mini/metrics/{recipe}/{dataset}/seed{seed}.json",
+        "settings": "0123456789ab",
+        "code": "fedcba9876543210",
+        "departs": "DB",
+        "query_in_r": True,
+        "options": "",
+    }

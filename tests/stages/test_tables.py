@@ -1,0 +1,50 @@
+"""A table is written in three forms, and all tables on one page."""
+
+import json
+
+import pytest
+
+from lookalike.stages.page import page
+from lookalike.stages.tables import tables
+from measured_runs import TABLE, run
+
+
+@pytest.fixture
+def written(tmp_path):
+    runs = [run(row, seed, 0) for row in (0, 1) for seed in (0, 1)]
+    files = []
+    for place, each in enumerate(runs):
+        values = {"P@1": 0.6 + place / 100, "MAP@R": 0.3}
+        content = {"best": values, "last": {"P@1": 0.1, "MAP@R": 0.1}, "queries": 500, "code": "0f" * 8}
+        files.append(tmp_path / f"{place}.json")
+        files[-1].write_text(json.dumps(content))
+        for key in ("metrics", "queries", "code"):
+            del each[key]
+
+    def write(table):
+        tables("diml_1", table, runs, scale="small", metrics=[str(file) for file in files], output=f"{tmp_path}/diml_1")
+        return tmp_path
+
+    return write
+
+
+def test_a_table_is_written_as_csv_markdown_and_latex(written):
+    folder = written(TABLE)
+    assert "60.5 ± 0.7" in (folder / "diml_1.md").read_text()
+    assert r"60.5 $\pm$ 0.7" in (folder / "diml_1.tex").read_text()
+    assert ",60.5000,0.7071,2,0 1,margin,500,62.4700," in (folder / "diml_1.csv").read_text()
+
+
+def test_the_last_epoch_is_shown_where_the_table_asks_for_it(written):
+    text = (written({**TABLE, "checkpoint": "last"}) / "diml_1.md").read_text()
+    assert "10.0 ± 0.0" in text
+    assert "; the last epoch; n = 2 (seeds 0, 1)" in text
+
+
+def test_the_page_shows_what_the_tables_hold(written):
+    folder = written(TABLE)
+    page({"diml_1": TABLE}, cells={"diml_1": f"{folder}/diml_1.csv"}, scale="small", output=f"{folder}/all.html")
+    text = (folder / "all.html").read_text()
+    assert "60.5 ± 0.7" in text
+    assert "<dd>0f0f0f0f0f0f0f0f</dd>" in text
+    assert "<b>D</b> other data that stand in" in text

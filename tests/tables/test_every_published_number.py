@@ -1,0 +1,84 @@
+"""Whoever picks a number of the papers finds it in the project's tables, unchanged, whatever ran."""
+
+import csv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lookalike.tables.baselines import baselines
+from lookalike.tables.cells import read_cells, table_cells, write_cells
+from lookalike.tables.layout import for_readers
+from lookalike.tables.render import latex, markdown, page
+
+PARAMS = Path(__file__).resolve().parents[2] / "params"
+PARTS = ("dataset", "setting", "embedding_dim", "backbone", "metric")
+
+
+def entries():
+    return {
+        name: table
+        for path in sorted((PARAMS / "tables").glob("*.yaml"))
+        for name, table in yaml.safe_load(path.read_text()).items()
+    }
+
+
+def printed():
+    """Lines of the transcription by paper and table, read without the package."""
+    tables = {}
+    for path in sorted((PARAMS / "published").glob("*.csv")):
+        with path.open(newline="") as stream:
+            for line in csv.DictReader(stream):
+                tables.setdefault((line["paper"], line["table"]), []).append(line)
+    return tables
+
+
+PRINTED = printed()
+ENTRIES = {
+    (table["published"]["paper"], table["published"]["table"]): name
+    for name, table in entries().items()
+    if "published" in table
+}
+
+
+def test_there_are_1785_numbers_in_23_tables():
+    assert (sum(len(lines) for lines in PRINTED.values()), len(PRINTED)) == (1785, 23)
+
+
+@pytest.mark.parametrize("place", sorted(PRINTED), ids="-".join)
+def test_every_number_of_a_printed_table_stands_in_ours_before_anything_ran(place, tmp_path):
+    assert place in ENTRIES, f"no table of params/tables shows {place}"
+    table = entries()[ENTRIES[place]]
+    write_cells(tmp_path / "cells.csv", table_cells(table, []))
+    with (tmp_path / "cells.csv").open(newline="") as stream:
+        cells = [line for line in csv.DictReader(stream) if line["printed"]]
+    expected = sorted((*(line[part] for part in PARTS), line["value"], line["std"]) for line in PRINTED[place])
+    found = sorted((*(cell[part] for part in PARTS), cell["printed"], cell["printed_std"]) for cell in cells)
+    assert found == expected
+    for cell in cells:
+        assert float(cell["published"]) == float(cell["printed"])
+
+
+@pytest.mark.parametrize("place", sorted(PRINTED), ids="-".join)
+def test_every_number_of_a_printed_table_can_be_read_in_each_form(place, tmp_path):
+    name = ENTRIES[place]
+    write_cells(tmp_path / "cells.csv", table_cells(entries()[name], []))
+    shown = for_readers(name, entries()[name], read_cells(tmp_path / "cells.csv"), "nothing")
+    form = {"md": markdown(shown), "tex": latex(shown), "html": page([shown], scale="nothing", legend={})}
+    plain = form["html"].replace("<b>", "").replace("</b>", "")
+    cells = [cell.text for section in shown.sections for row in section.rows for cell in row]
+    for line in PRINTED[place]:
+        text = line["value"] + (f" ± {line['std']}" if line["std"] else "")
+        assert text in cells
+        assert f" {text} " in form["md"] or f"**{text}**" in form["md"]
+        assert text.replace("±", r"$\pm$") in form["tex"]
+        assert f"<td>{text}</td>" in plain
+
+
+@pytest.mark.parametrize("name", entries())
+def test_baselines_and_notes_of_a_table_name_what_is_there(name):
+    table = entries()[name]
+    baselines(table)
+    if isinstance(table.get("notes"), dict):
+        paper, number = table["published"]["paper"], table["published"]["table"]
+        assert table["notes"].keys() <= {line["dataset"] for line in PRINTED[paper, number]}
