@@ -51,6 +51,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "avsl_margin": {"method": {"name": "avsl", "k": 4, "reliability": "learned"}, "loss": {"name": "margin"}},
     "diml": {"method": {"name": "diml", "side": 2}, "loss": {"name": "margin"}},
     "sam": {"method": {"name": "sam", "kind": "triplet"}, "loss": {"name": "triplet"}},
+    "sam_parts": {
+        "method": {"name": "sam", "kind": "triplet", "miner": "hardest"},
+        "embedding": {"pooling": "stripes", "parts": 3, "dim": 9},
+        "loss": {"name": "part_cross_entropy", "parts": 3},
+    },
 }
 
 

@@ -18,7 +18,8 @@ TUPLES = {"contrastive", "margin", "quadruplet", "snr", "triplet", "triplet_dist
     "ntxent",
 }
 RAW = {"npair", "angular", "gen_lifted"}
-PER_CLASS = {"arcface", "margin", "proxy_anchor", "proxy_nca", "proxy_nca_softmax", "softmax"}
+READING_LENGTHS = RAW | {"part_cross_entropy"}
+PER_CLASS = {"arcface", "margin", "part_cross_entropy", "proxy_anchor", "proxy_nca", "proxy_nca_softmax", "softmax"}
 BATCH_ONLY = {"contextual", "smooth_ap", "roadmap", "softbin_ap", "blackbox_ap"}
 NEEDED = {  # by losses that have no default for it
     "contextual": {"k": 2, "eps": 0.05, "lam": 0.4, "gamma": 0.1}
@@ -82,7 +83,7 @@ def test_a_batch_of_one_class_costs_nothing_where_a_negative_is_needed(name):
     assert made(name)(gaussian(28).requires_grad_(), GROUPS["one class"]).item() == 0
 
 
-@pytest.mark.parametrize("name", sorted(LOSSES.keys() - RAW))
+@pytest.mark.parametrize("name", sorted(LOSSES.keys() - READING_LENGTHS))
 def test_the_length_of_embeddings_does_not_count(name):
     lengths = torch.linspace(0.2, 5, 28)[:, None]
     labels = GROUPS["two items per class"]
@@ -91,10 +92,14 @@ def test_the_length_of_embeddings_does_not_count(name):
     )
 
 
-@pytest.mark.parametrize("name", sorted(RAW))
+@pytest.mark.parametrize("name", sorted(READING_LENGTHS))
 def test_the_length_of_embeddings_counts_for_losses_on_raw_embeddings(name):
     labels = GROUPS["two items per class"]
     assert made(name)(3 * gaussian(28), labels) > 1.1 * made(name)(gaussian(28), labels)
+
+
+def test_losses_say_whether_they_read_the_length_of_embeddings():
+    assert {name for name in LOSSES.keys() - {"contextual"} if LOSSES[name].reads_length} == READING_LENGTHS
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
@@ -168,12 +173,12 @@ def test_shapes_that_do_not_belong_together_are_refused(name):
 
 
 @pytest.mark.parametrize("name", sorted(PER_CLASS))
-def test_losses_with_a_value_per_class_have_one_parameter_that_learns(name):
+def test_losses_with_a_value_per_class_have_parameters_that_learn(name):
     loss = made(name)
-    (parameter,) = loss.parameters()
-    assert 28 in parameter.shape
+    parameters = list(loss.parameters())
+    assert len(parameters) == (2 if name == "part_cross_entropy" else 1)
     loss(gaussian(28), GROUPS["two items per class"]).backward()
-    assert parameter.grad.abs().max() > 0
+    assert all(28 in parameter.shape and parameter.grad.abs().max() > 0 for parameter in parameters)
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES.keys() - PER_CLASS))

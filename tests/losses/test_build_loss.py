@@ -14,7 +14,7 @@ NAMES = {
     *("triplet_distance", "npair", "angular", "gen_lifted", "proxy_nca", "proxy_nca_softmax", "histogram"),
     *("quadruplet", "snr", "softmax", "margin", "arcface", "multi_similarity", "proxy_anchor", "ntxent", "fast_ap"),
     *("smooth_ap", "roadmap", "softbin_ap", "blackbox_ap", "contextual", "contrastive_squared"),
-    "quadruplet_two_hinges",
+    *("quadruplet_two_hinges", "part_cross_entropy"),
 }
 
 

@@ -8,7 +8,7 @@ import torch
 from lookalike.miners import MINERS, build_miner
 from miners.batches import LABELS, seeded
 
-TRIPLET_MINERS = ["random", "semihard", "softhard", "distance_weighted", "hardest_clamped", "all"]
+TRIPLET_MINERS = ["random", "semihard", "softhard", "distance_weighted", "hardest", "hardest_clamped", "all"]
 DRAWING = ["random", "semihard", "softhard", "distance_weighted", "hardest_clamped"]
 
 
@@ -64,7 +64,7 @@ def test_without_a_generator_the_global_one_is_drawn_from(name, embeddings):
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("hard", {}, "unknown miner 'hard'; known: all, distance_weighted, hardest_clamped"),
+        ("hard", {}, "unknown miner 'hard'; known: all, distance_weighted, hardest, hardest_clamped"),
         ("semihard", {"epsilon": 1}, "miner 'semihard' has no parameter 'epsilon'; known: margin, triplets_per_anchor"),
         ("all", {"margin": 1}, "miner 'all' has no parameter 'margin'; known: none"),
         ("distance_weighted", {"lower": 0.0}, r"lower=0.0 is outside \(0, 2\)"),

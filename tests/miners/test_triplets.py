@@ -20,6 +20,15 @@ def test_random_miner_reaches_all_triplets(embeddings):
     assert set(found) == expected
 
 
+def test_hardest_takes_the_farthest_positive_and_the_nearest_negative_of_each_anchor(embeddings, distance):
+    expected = [
+        (a, max(positives(a), key=lambda p, a=a: distance[a][p]), min(negatives(a), key=lambda n, a=a: distance[a][n]))
+        for a in (0, 1, 2, 3, 4, 6, 7)
+    ]
+    found = zip(*[part.tolist() for part in seeded("hardest")(5 * embeddings, LABELS)], strict=True)
+    assert list(found) == expected
+
+
 def test_hardest_clamped_takes_the_first_of_the_negatives_within_the_bound(embeddings, distance):
     for cutoff in (0.5, 0.9, 5.0):
         counts = drawn("hardest_clamped", embeddings, cutoff=cutoff)

@@ -111,3 +111,32 @@ def test_stages_that_cannot_be_read_are_refused():
         Trunk("mobilenet_v2", None, "trained", stages=["layer4"])
     with pytest.raises(ValueError, match=r"'classifier' gives shape \(1, 1000\), it must give maps"):
         Trunk("mobilenet_v2", None, "trained", stages=["classifier"])
+
+
+@pytest.mark.parametrize(
+    ("name", "stages"),
+    [("resnet50", None), ("resnet18", None), ("tiny", None), ("mobilenet_v2", ["features.13", "features.14"])],
+)
+def test_the_last_stage_without_its_stride_keeps_the_size_of_the_map_before(name, stages):
+    images = IMAGES[:, :, :, :32]
+    torch.manual_seed(0)
+    usual = Trunk(name, None, "trained", levels=2, stages=stages).eval()
+    torch.manual_seed(0)
+    fine = Trunk(name, None, "trained", levels=2, stages=stages, last_stride=1).eval()
+    assert usual.state_dict().keys() == fine.state_dict().keys()  # the weights are the same
+    fine.load_state_dict(usual.state_dict())
+    with torch.no_grad():
+        (low, high), (same, larger) = usual(images), fine(images)
+    assert torch.equal(low, same)
+    assert high.shape[2:] == (low.shape[2] // 2, low.shape[3] // 2)
+    assert larger.shape == (2, high.shape[1], *low.shape[2:])
+    assert fine.channels == usual.channels
+
+
+def test_a_stride_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="last_stride=2 must be 1, or null for the stride that the network has"):
+        Trunk("tiny", None, "trained", last_stride=2)
+    with pytest.raises(
+        ValueError, match=r"last_stride=1: stage features\.12 of squeezenet1_1 has no layer of stride 2"
+    ):
+        Trunk("squeezenet1_1", None, "trained", last_stride=1)

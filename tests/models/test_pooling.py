@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lookalike.models.pooling import average_pool, gem_pool, max_layer_norm_pool, pool
+from lookalike.models.pooling import average_pool, gem_pool, max_layer_norm_pool, pool, stripe_pool
 
 
 def feature_map(seed: int = 0) -> torch.Tensor:
@@ -52,3 +52,26 @@ def test_poolings_agree_with_their_names():
     assert torch.allclose(pool(feature_map, "average_max"), average + largest, atol=1e-12)
     with pytest.raises(ValueError, match="unknown pooling 'median'; known: average, max, average_max, gem, max_layer"):
         pool(feature_map, "median")
+
+
+def test_stripes_are_means_of_equal_parts_from_top_to_bottom():
+    maps = torch.randn(2, 5, 6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    stripes = stripe_pool(maps, 3)
+    assert stripes.shape == (2, 3, 5)
+    for image in range(2):
+        for part in range(3):
+            for channel in range(5):
+                values = maps[image, channel, 2 * part : 2 * part + 2].flatten().tolist()
+                assert stripes[image, part, channel].item() == pytest.approx(sum(values) / 8, rel=1e-12, abs=1e-14)
+    torch.testing.assert_close(stripe_pool(maps, 1)[:, 0], average_pool(maps), rtol=1e-12, atol=1e-14)
+
+
+def test_stripes_that_do_not_divide_the_rows_share_the_row_between_them():
+    maps = torch.arange(3.0).view(1, 1, 3, 1)
+    assert stripe_pool(maps, 2).flatten().tolist() == [0.5, 1.5]
+
+
+@pytest.mark.parametrize("parts", [0, 4])
+def test_more_stripes_than_rows_are_refused(parts):
+    with pytest.raises(ValueError, match=rf"parts={parts} is outside \[1, 3\], the rows of the map"):
+        stripe_pool(feature_map(), parts)

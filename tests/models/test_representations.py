@@ -15,6 +15,7 @@ KEPT = {
     "proxies": EMBEDDING,
     "projected": EMBEDDING,
     "sam": EMBEDDING,
+    "sam_parts": {"embedding": (9, 9)},
     "diml": {**EMBEDDING, "regions": (9, 4, 8)},
     "avsl": GRAPH,
     "avsl_margin": GRAPH,

@@ -58,3 +58,32 @@ def test_a_broken_picture_is_named(tmp_path):
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
     with pytest.raises(ValueError, match=r"broken\.jpg: no readable picture"):
         load([tmp_path / "broken.jpg"], {"resize_px": None, "crop_px": 16}, seed=0)
+
+
+def test_a_pair_of_sides_is_height_and_width_whatever_the_proportions(paths):
+    view = {"resize_px": [24, 8], "crop_px": [24, 8]}
+    loaded = load(paths, view, seed=0)
+    assert loaded.shape == (6, 3, 24, 8)
+    expected = np.asarray(Image.open(paths[0]).resize((8, 24), Image.Resampling.BILINEAR), dtype=np.float64) / 255
+    found = loaded[0].permute(1, 2, 0).double().numpy() * DEVIATION + MEAN
+    assert np.abs(found - expected).max() < 1.01 / 255
+    assert load(paths, {**view, "crop_px": [20, 6]}, seed=0).shape == (6, 3, 20, 6)
+    assert load(paths, {**RANDOM, "crop_px": [20, 6]}, seed=0).shape == (6, 3, 20, 6)
+
+
+def test_a_random_view_without_a_scale_is_the_centre_or_its_mirror_image(paths):
+    view = {"resize_px": [24, 8], "crop_px": [24, 8]}
+    plain = load(paths, view, seed=0)
+    mirrored = plain.flip(3)
+    seen = set()
+    for seed in range(6):
+        flipped = load(paths, {**view, "scale": None, "ratio": None, "flip": 0.5}, seed=seed)
+        for one, two, picture in zip(plain, mirrored, flipped, strict=True):
+            assert torch.equal(picture, one) or torch.equal(picture, two)
+            seen.add(torch.equal(picture, one))
+    assert seen == {True, False}
+
+
+def test_pairs_of_equal_sides_change_no_random_crop(paths):
+    square, pair = ({**RANDOM, "crop_px": crop} for crop in (16, [16, 16]))
+    assert torch.equal(load(paths, square, seed=5), load(paths, pair, seed=5))

@@ -36,6 +36,7 @@ PARTS = {
         "boundaries": ["loss.term.boundaries"],
     },
     "sam": {"trunk": ["model.trunk"], "head": ["model.head"]},
+    "sam_parts": {"trunk": ["model.trunk"], "head": ["model.head"], "proxies": ["loss.metric_loss"]},
 }
 
 
@@ -75,7 +76,7 @@ def test_parameters_have_the_rate_of_their_part(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_frozen_batch_norm_has_no_rate(method):
     frozen = learner(method, {"backbone": {"batch_norm": "frozen"}})
-    norms = [module for module in frozen.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [module for module in frozen.modules() if isinstance(module, nn.BatchNorm2d)]  # none of a head's
     resting = {id(parameter) for norm in norms for parameter in norm.parameters()}
     trained = {id(parameter) for parameters in frozen.parts().values() for parameter in parameters}
     assert resting

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss, SquaredContrastiveLoss
+from lookalike.losses.identity import PartCrossEntropyLoss
 from lookalike.losses.margin import MarginLoss
 from lookalike.losses.pairwise import HistogramLoss, MultiSimilarityLoss, NTXentLoss
 from lookalike.losses.proxy import ArcFaceLoss, ProxyAnchorLoss, ProxyNCALoss, ProxyNCASoftmaxLoss, SoftmaxLoss
@@ -48,6 +49,7 @@ LOSSES: dict[str, type[nn.Module]] = {
     "multi_similarity": MultiSimilarityLoss,
     "npair": NPairLoss,
     "ntxent": NTXentLoss,
+    "part_cross_entropy": PartCrossEntropyLoss,
     "proxy_anchor": ProxyAnchorLoss,
     "proxy_nca": ProxyNCALoss,
     "proxy_nca_softmax": ProxyNCASoftmaxLoss,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -74,6 +74,8 @@ class BatchLoss(nn.Module, ABC):
         ValueError: for an unknown miner, for one of its parameters that it does not know, and for parameters without
             a miner.
     """
+
+    reads_length: ClassVar[bool] = False  # whether unit vectors would give another loss than the embeddings themselves
 
     def __init__(
         self,

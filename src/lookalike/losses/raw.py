@@ -59,6 +59,8 @@ class NPairLoss(BatchLoss):
     giving a gradient, where the loss exceeds 87 in float32.
     """
 
+    reads_length = True
+
     def __init__(
         self,
         *,
@@ -82,6 +84,8 @@ class AngularLoss(BatchLoss):
     Source: DIML Table 1, row Angular.
     Differs: the library's AngularLoss normalises anchors and positives but not the negatives.
     """
+
+    reads_length = True
 
     def __init__(
         self,
@@ -113,6 +117,8 @@ class GeneralisedLiftedLoss(BatchLoss):
     Differs: the library's loss averages over all items; here, as in the released code, over anchors with a positive,
     and with a negative, without which the second sum does not exist.
     """
+
+    reads_length = True
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from lookalike.miners.distance_weighted import DistanceWeightedMiner, inverse_de
 from lookalike.miners.drawn_triplets import SemihardMiner, SofthardMiner
 from lookalike.miners.draws import draw_columns, evenly, preferring
 from lookalike.miners.pairs import MultiSimilarityMiner, NPairMiner
-from lookalike.miners.triplets import AllMiner, HardestClampedMiner, RandomMiner
+from lookalike.miners.triplets import AllMiner, HardestClampedMiner, HardestMiner, RandomMiner
 from lookalike.miners.tuples import Miner, Tuples, negative_pairs, positive_pairs, unit_distance
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "AllMiner",
     "DistanceWeightedMiner",
     "HardestClampedMiner",
+    "HardestMiner",
     "Miner",
     "MultiSimilarityMiner",
     "NPairMiner",
@@ -53,6 +54,7 @@ MINERS: dict[str, Callable[..., Miner]] = {
     "semihard": SemihardMiner,
     "softhard": SofthardMiner,
     "distance_weighted": DistanceWeightedMiner,
+    "hardest": HardestMiner,
     "hardest_clamped": HardestClampedMiner,
     "multi_similarity": MultiSimilarityMiner,
     "npair": NPairMiner,

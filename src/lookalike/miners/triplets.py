@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from pytorch_metric_learning.utils.loss_and_miner_utils import get_all_triplets_indices
 from torch import Tensor
 
 from lookalike.methods.avsl.triplets import hardest_triplets
-from lookalike.miners.tuples import Tuples, unit_distance
+from lookalike.miners.tuples import Tuples, negative_pairs, positive_pairs, unit_distance
 
 
 class AllMiner:
@@ -38,6 +40,24 @@ class RandomMiner:
         order = torch.randperm(triplets.shape[1], generator=self.generator, device=device)[: len(labels)]
         anchor, positive, negative = triplets[:, order.to(labels.device)]
         return anchor, positive, negative
+
+
+class HardestMiner:
+    """The farthest positive and the nearest negative of each anchor.
+
+    Source: Hermans et al. 2017 (batch hard), usual in re-identification.
+    """
+
+    def __init__(self, *, generator: torch.Generator | None = None) -> None:
+        self.generator = generator  # nothing is drawn; all miners are built alike
+
+    def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
+        """Indices of tuples within the batch."""
+        distance, positives, negatives = unit_distance(embeddings), positive_pairs(labels), negative_pairs(labels)
+        anchor = (positives.any(dim=1) & negatives.any(dim=1)).nonzero().squeeze(1)
+        positive = distance.masked_fill(~positives, -math.inf).argmax(dim=1)
+        negative = distance.masked_fill(~negatives, math.inf).argmin(dim=1)
+        return anchor, positive[anchor], negative[anchor]
 
 
 class HardestClampedMiner:

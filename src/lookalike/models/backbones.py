@@ -36,6 +36,7 @@ BACKBONES = {
     "squeezenet1_1": SQUEEZENET1_1,
     "tiny": TINY,
 }
+STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
 class Trunk(nn.Module):
@@ -49,14 +50,22 @@ class Trunk(nn.Module):
             shift; ``frozen``, which trains neither.
         levels: how many of the last stages are returned.
         stages: names of the stages that are read, lowest first; ``None`` for those of ``BACKBONES``.
+        last_stride: 1 takes the step from the last stage, whose map then stays as large as the one before; ``None``
+            leaves the network as it is.
 
     Raises:
-        ValueError: for an unknown name or stage, weights that do not exist or do not fit, or a number of levels outside
-            1 to the number of stages.
+        ValueError: for an unknown name or stage, weights that do not exist or do not fit, a number of levels outside
+            1 to the number of stages, or a stride that is not 1 or that the last stage has already.
     """
 
     def __init__(
-        self, name: str, weights: str | None, batch_norm: str, levels: int = 1, stages: Sequence[str] | None = None
+        self,
+        name: str,
+        weights: str | None,
+        batch_norm: str,
+        levels: int = 1,
+        stages: Sequence[str] | None = None,
+        last_stride: int | None = None,
     ) -> None:
         super().__init__()
         backbone = find_backbone(name, stages)
@@ -70,6 +79,8 @@ class Trunk(nn.Module):
         if missing:
             parts = ", ".join(part for part, _ in network.named_children())
             raise ValueError(f"stages: {name} has no part {missing[0]!r}; it consists of {parts}")
+        if last_stride is not None:
+            set_last_stride(network.get_submodule(self.names[-1]), last_stride, f"stage {self.names[-1]} of {name}")
         self.stages = create_feature_extractor(network, {stage: stage for stage in self.names})
         self.channels = _channels(self.stages)
         self.batch_norm = batch_norm
@@ -106,6 +117,28 @@ def find_backbone(name: str, stages: Sequence[str] | None = None) -> Backbone:
     if not stages:
         raise ValueError(f"backbone {name!r} needs `stages`: names of parts of it that give maps, lowest first")
     return Backbone(partial(models.get_model, name, weights=None), tuple(stages))
+
+
+def set_last_stride(stage: nn.Module, stride: int, place: str) -> None:
+    """Let convolutions and poolings that halve the map leave its size, with the weights that they have.
+
+    Args:
+        stage: changed in place.
+        stride: 1.
+        place: what messages call the stage.
+
+    Raises:
+        ValueError: for another stride, or a stage that halves nothing.
+
+    Source: Sun et al. 2018 (PCB), whose map of ResNet-50 has a sixteenth of the image's sides.
+    """
+    if stride != 1:
+        raise ValueError(f"last_stride={stride} must be 1, or null for the stride that the network has")
+    halving = [part for part in stage.modules() if isinstance(part, STRIDED) and part.stride in (2, (2, 2))]
+    if not halving:
+        raise ValueError(f"last_stride={stride}: {place} has no layer of stride 2")
+    for part in halving:
+        part.stride = (stride, stride)
 
 
 def load_weights(network: nn.Module, name: str, weights: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from lookalike.losses import build_loss
 from lookalike.methods.contextual.head import Projector
+from lookalike.methods.contextual.loss import ContextualLoss
 from lookalike.methods.contextual.regularised import Regularised
 from lookalike.models.embedder import Embedder
 from lookalike.training.learner import Learner, Settings, Tensors, named
@@ -20,6 +22,7 @@ class EmbedderLearner(Learner):
         super().__init__(settings, classes=classes)
         projector = settings["projector"]
         self.projector = nn.Identity() if projector is None else Projector(self._dim, **projector)
+        self._contextual: list[Tensor] = []  # of the epoch's batches; on the device, so that no batch waits for them
 
     @property
     def _dim(self) -> int:
@@ -43,7 +46,17 @@ class EmbedderLearner(Learner):
         with self.half_precision(images):
             embeddings = self.model(images)
         value: Tensor = self.loss(self.projector(embeddings.float()), labels)
+        if isinstance(self.loss, ContextualLoss):
+            self._contextual.append(self.loss.contextual)
         return value
+
+    def set_epoch(self, epoch: int) -> None:
+        """The contextual part is that of an epoch."""
+        self._contextual = []
+
+    def measures(self) -> dict[str, float]:
+        """``contextual``, the contextual part of the loss of that name, unweighted, mean over the epoch's batches."""
+        return {"contextual": torch.stack(self._contextual).mean().item()} if self._contextual else {}
 
     @classmethod
     def represent(cls, model: nn.Module, images: Tensor) -> Tensors:

@@ -50,6 +50,26 @@ def max_layer_norm_pool(feature_map: Tensor) -> Tensor:
     return F.layer_norm(maxima, maxima.shape[1:])
 
 
+def stripe_pool(feature_map: Tensor, parts: int) -> Tensor:
+    """Mean over each of several horizontal stripes, from top to bottom.
+
+    Args:
+        feature_map: ``(N, C, H, W)``.
+        parts: stripes of equal height. Where they do not divide ``H``, neighbours share a row.
+
+    Returns:
+        ``(N, parts, C)``.
+
+    Raises:
+        ValueError: for fewer rows than stripes.
+
+    Source: Sun et al. 2018 (PCB), six stripes of a map of 24 rows.
+    """
+    if not 1 <= parts <= feature_map.shape[2]:
+        raise ValueError(f"parts={parts} is outside [1, {feature_map.shape[2]}], the rows of the map")
+    return F.adaptive_avg_pool2d(feature_map, (parts, 1)).squeeze(3).mT
+
+
 POOLINGS: dict[str, Callable[[Tensor], Tensor]] = {
     "average": average_pool,
     "max": max_pool,

@@ -26,7 +26,8 @@ class Images(Dataset[tuple[Tensor, int]]):
     Args:
         paths: of the pictures.
         view: ``crop_px``, ``resize_px`` (shorter side before the crop, ``None`` to leave it) and, for a random view,
-            ``scale``, ``ratio`` and ``flip``; without these the centre is cropped.
+            ``scale``, ``ratio`` and ``flip``; without these the centre is cropped. Either size may be a pair, height
+            and width; resizing to a pair does not keep the proportions.
 
     A picture that cannot be read is a ``ValueError`` that names its file.
     """
@@ -63,8 +64,10 @@ class Images(Dataset[tuple[Tensor, int]]):
 
 
 def random_view(view: Mapping[str, Any]) -> v2.Transform:
-    """A random part of a picture, resized and perhaps mirrored."""
-    crop = v2.RandomResizedCrop(view["crop_px"], scale=tuple(view["scale"]), ratio=tuple(view["ratio"]))
+    """A random part of a picture, resized, or without a ``scale`` its centre; perhaps mirrored."""
+    crop: v2.Transform = v2.CenterCrop(view["crop_px"])
+    if view["scale"] is not None:
+        crop = v2.RandomResizedCrop(view["crop_px"], scale=tuple(view["scale"]), ratio=tuple(view["ratio"]))
     return v2.Compose([crop, v2.RandomHorizontalFlip(view["flip"])])
 
 

@@ -45,6 +45,7 @@ def fit(
     device: torch.device,
     workers: int = 0,
     after_epoch: Callable[[Mapping[str, float]], None] = lambda line: None,
+    keep: int | None = None,
 ) -> Fit:
     """Train a model, from where an earlier attempt was killed if there was one.
 
@@ -63,9 +64,10 @@ def fit(
         device: to train on.
         workers: loading processes.
         after_epoch: told each line of the history.
+        keep: epoch whose state is kept as the best, whatever ``measure`` says; no measure then ends the training.
 
     Returns:
-        The states after the last epoch and after the epoch with the best ``R@1`` (the first of several).
+        The states after the last epoch and after the epoch with the best ``R@1`` (the first of several), or ``keep``.
     """
     budget = settings["budget"]
     optimiser = build_optimiser(settings["optimiser"], learner)
@@ -104,11 +106,12 @@ def fit(
             line |= measure()
         fitted.history.append(line)
         fitted.last = _copy(learner)
-        if "R@1" in line and line["R@1"] > max((old["R@1"] for old in fitted.history[:-1] if "R@1" in old), default=-1):
+        earlier = [old["R@1"] for old in fitted.history[:-1] if "R@1" in old]
+        if epoch + 1 == keep if keep is not None else line.get("R@1", -1) > max(earlier, default=-1):
             fitted.best, fitted.best_epoch = fitted.last, epoch + 1
         _report(line, budget["epochs"], rate, (time.monotonic() - started) * (budget["epochs"] - epoch - 1))
         after_epoch(line)
-        if _is_hopeless(fitted, budget):
+        if keep is None and _is_hopeless(fitted, budget):
             break
         if not last_epoch:
             resume.write(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import optim
@@ -43,12 +43,21 @@ def build_optimiser(settings: Mapping[str, Any], learner: Learner) -> optim.Opti
 def set_rates(optimiser: optim.Optimizer, settings: Mapping[str, Any], schedule: Mapping[str, Any], epoch: int) -> None:
     """Set every group's learning rate for an epoch, counted from 0.
 
-    The rates fall by ``factor`` every ``step_epochs``. During the first ``warm_up_epochs`` the ``resting`` parts stay
-    as they are and the schedule does not advance. A function of the epoch alone, so that a resumed training needs no
-    schedule state.
+    The rates fall by ``factor`` every ``step_epochs``, or of a list after each of these epochs. During the first
+    ``warm_up_epochs`` the ``resting`` parts stay as they are and the schedule does not advance. A function of the epoch
+    alone, so that a resumed training needs no schedule state.
     """
     warm_up = schedule["warm_up_epochs"]
-    steps = max(epoch - warm_up, 0) // schedule["step_epochs"] if schedule["step_epochs"] else 0
+    steps = steps_after(max(epoch - warm_up, 0), schedule["step_epochs"])
     for group in optimiser.param_groups:
         resting = epoch < warm_up and group["name"] in schedule["resting"]
         group["lr"] = 0.0 if resting else settings["lr"][group["name"]] * schedule["factor"] ** steps
+
+
+def steps_after(epochs: int, step_epochs: int | Sequence[int] | None) -> int:
+    """How often rates have fallen after so many epochs: every ``step_epochs``, after each of them, or never."""
+    if step_epochs is None:
+        return 0
+    if isinstance(step_epochs, int):
+        return epochs // step_epochs
+    return sum(epochs >= step for step in step_epochs)

@@ -6,11 +6,14 @@ import pytest
 import torch
 
 from lookalike.losses.contrastive import ContrastiveLoss
+from lookalike.losses.identity import PartCrossEntropyLoss
 from lookalike.losses.triplet import SemihardTripletLoss, TripletLoss
+from lookalike.methods.sam.head import PoolingHead, unit
 from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.mining import similarity_mining
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.methods.sam.tuples import mined_tuples
+from lookalike.miners import HardestMiner
 
 ROLES = {"siamese_same": 2, "triplet": 3, "quadruplet": 4}
 LABELS = torch.arange(4).repeat_interleave(3)
@@ -109,6 +112,42 @@ def test_pairs_are_mined_from_a_loss_of_pairs(network, draw):
     assert loss.measures()["mining_loss"] < 0
 
 
+def test_a_classification_loss_gets_embeddings_as_they_are_and_a_miner_gives_the_tuples(network, draw, gradients):
+    def classifier() -> PartCrossEntropyLoss:
+        generator = torch.Generator().manual_seed(3)
+        return PartCrossEntropyLoss(classes=4, embedding_dim=5, parts=1, generator=generator)
+
+    loss, model = trainer(network, metric_loss=classifier(), gamma=0.3, miner="hardest")
+    images = draw(12, 3, 8, 6, seed=18)
+    total = loss(model, images, LABELS)
+
+    raw = model.head.project(model.trunk(images))
+    assert (raw.norm(dim=1) - 1).abs().min() > 1e-3
+    features = unit(raw)
+    triplets = HardestMiner()(features.detach(), LABELS)
+    chosen = mined_tuples(triplets, LABELS, "triplet", 12 // 3, torch.Generator().manual_seed(0))
+    assert set(map(tuple, chosen.T.tolist())) < set(map(tuple, torch.stack(triplets).T.tolist()))
+    mining = similarity_mining(model.trunk, model.head, images[chosen], "triplet").mean()
+    expected = classifier()(raw, LABELS) + 0.3 * mining
+    torch.testing.assert_close(total, expected, rtol=1e-9, atol=0)
+    torch.testing.assert_close(gradients(total, model), gradients(expected, model), rtol=1e-9, atol=1e-13)
+
+
+def test_a_miner_of_the_mining_leaves_the_tuples_of_the_metric_loss_alone(network, draw):
+    images = draw(12, 3, 8, 6, seed=19)
+    loss, model = trainer(network, miner="hardest")
+    loss(model, images, LABELS)
+    alone = SemihardTripletLoss(generator=torch.Generator().manual_seed(0))
+    assert loss.measures()["metric_loss"] == pytest.approx(alone(model(images), LABELS).item(), rel=1e-12)
+
+
+def test_a_loss_that_reads_lengths_needs_a_head_that_has_them(network, draw):
+    loss, model = trainer(network, metric_loss=PartCrossEntropyLoss(classes=4, embedding_dim=5, parts=1))
+    model.head = torch.nn.Sequential(model.head)
+    with pytest.raises(ValueError, match=r"need a UnitHead with its project\(\), not Sequential"):
+        loss(model, draw(12, 3, 8, 6, seed=20), LABELS)
+
+
 def test_a_step_trains_trunk_and_head_and_leaves_the_masked_images_out_of_the_statistics(network, draw):
     loss = SimilarityMiningLoss(SemihardTripletLoss(), warm_up_epochs=0)
     model = SimilarityAttention(*network(batch_norm=True))
@@ -122,6 +161,22 @@ def test_a_step_trains_trunk_and_head_and_leaves_the_masked_images_out_of_the_st
     assert list(loss.parameters()) == []
 
 
+def test_batch_norm_of_a_head_learns_its_statistics_from_the_batch_alone(network, draw):
+    def model() -> SimilarityAttention:
+        trunk, head = network(batch_norm=True)
+        norm = torch.nn.Sequential(head.linear, torch.nn.BatchNorm1d(5).double(), torch.nn.ReLU())
+        return SimilarityAttention(trunk, PoolingHead(lambda maps: maps.mean(dim=(2, 3)), norm))
+
+    mined, plain = model(), model()
+    images = draw(12, 3, 8, 6, seed=21)
+    loss = SimilarityMiningLoss(SemihardTripletLoss(), warm_up_epochs=0)
+    loss(mined, images, LABELS)
+    plain(images)
+    assert loss.measures()["tuples"] == 4
+    assert len(list(plain.buffers())) == 6
+    assert all(torch.equal(one, two) for one, two in zip(mined.buffers(), plain.buffers(), strict=True))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -131,6 +186,7 @@ def test_a_step_trains_trunk_and_head_and_leaves_the_masked_images_out_of_the_st
         ({"gamma": math.nan}, "gamma=nan"),
         ({"warm_up_epochs": -1}, "warm_up_epochs=-1"),
         ({"images_per_tuple": 0}, "images_per_tuple=0"),
+        ({"miner": "hard"}, "unknown miner 'hard'"),
     ],
 )
 def test_settings_outside_their_range_are_refused(options, message):

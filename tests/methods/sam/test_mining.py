@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lookalike.methods.sam.head import PoolingHead, StagedHead
+from lookalike.methods.sam.head import PoolingHead, StagedHead, trunk_and_head
 from lookalike.methods.sam.mining import mining_loss, similarity_mining
+from lookalike.models.embedder import Embedder
 
 ROLES = {"siamese_same": 2, "siamese_different": 2, "triplet": 3, "quadruplet": 4}
 KINDS = list(ROLES)
@@ -179,6 +180,29 @@ def test_gradient_through_the_mask_is_the_finite_difference_of_the_loss(
         expected = directional(trunk, head, loss, direction)
         assert (gradient @ direction).item() == pytest.approx(expected, rel=1e-6)
         assert (first_order @ direction).item() != pytest.approx(expected, rel=1e-2)
+
+
+@pytest.mark.parametrize("reading", ["outer", "full"])
+def test_gradient_through_the_head_of_stripes_is_the_finite_difference_of_the_loss(reading, draw, gradients):
+    torch.manual_seed(0)
+    backbone = {"name": "tiny", "weights": None, "batch_norm": "trained", "last_stride": 1}
+    embedder = Embedder(backbone, pooling="stripes", dim=12, parts=3).double().eval()
+    for number, part in enumerate(embedder.head.parts):
+        part[1].running_var.fill_(0.01)  # what random layers give, so that the ReLUs cut some
+        part[1].bias.data = draw(4, seed=30 + number)
+    trunk, head = trunk_and_head(embedder)
+    images = draw(3, 2, 3, 24, 8, seed=4)
+
+    def loss(**options) -> Tensor:
+        return similarity_mining(trunk, head, images, "triplet", reading=reading, **options).mean()
+
+    gradient = gradients(loss(), trunk, head.projection)
+    first_order = gradients(loss(detach_mask=True), trunk, head.projection)
+    direction = gradient / gradient.norm()
+    expected = directional(trunk, head.projection, loss, direction, step=1e-7)  # a longer one crosses kinks of ReLUs
+    assert gradient.norm() > 1e-3
+    assert gradient.norm().item() == pytest.approx(expected, rel=1e-6)
+    assert (first_order @ direction).item() != pytest.approx(gradient.norm().item(), rel=1e-2)
 
 
 def test_gradient_through_an_earlier_layer_is_the_finite_difference_of_the_loss(network, draw, gradients):

@@ -115,7 +115,8 @@ def erase(trunk: Network, head: Network, images: Tensor, feature_maps: Tensor, k
     """
     require_roles("images", images, kind, "3, H, W")
     differentiable = torch.is_grad_enabled() and not settings.detach_mask
-    maps = settings.attention(feature_maps, head, kind, create_graph=differentiable)
+    with frozen_batch_norm(head):  # maps depend on their tuple alone, and no image enters the statistics twice
+        maps = settings.attention(feature_maps, head, kind, create_graph=differentiable)
     height, width = images.shape[-2:]
     masks = settings.masks(maps, (height, width))
     masked = (images * (1 - masks[:, :, None])).to(images.dtype)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from lookalike.models.embedder import Embedder
-from lookalike.models.pooling import pool
 
 SMALLEST_LENGTH = 1e-12
 
@@ -76,7 +74,7 @@ class LinearHead(UnitHead):
 
 
 class PoolingHead(UnitHead):
-    """Any pooling ``(N, C, H, W)`` to ``(N, C)``, any projection ``(N, C)`` to ``(N, D)``, L2 normalisation."""
+    """Any pooling of ``(N, C, H, W)``, any projection of its result to ``(N, D)``, L2 normalisation."""
 
     def __init__(self, pooling: Callable[[Tensor], Tensor], projection: nn.Module) -> None:
         super().__init__()
@@ -124,7 +122,18 @@ def trunk_and_head(embedder: Embedder) -> tuple[LastMap, UnitHead]:
     """
     if embedder.pooling == "average" and isinstance(embedder.head, nn.Linear):
         return LastMap(embedder.trunk), LinearHead(embedder.head)
-    return LastMap(embedder.trunk), PoolingHead(partial(pool, pooling=embedder.pooling), embedder.head)
+    return LastMap(embedder.trunk), PoolingHead(embedder.pooled, embedder.head)
+
+
+def raw_features(head: Callable[[Tensor], Tensor], feature_maps: Tensor) -> Tensor:
+    """Features ``(N, D)`` before normalisation.
+
+    Raises:
+        ValueError: for a head that has none.
+    """
+    if not isinstance(head, UnitHead):
+        raise ValueError(f"features before normalisation need a UnitHead with its project(), not {type(head).__name__}")
+    return head.project(feature_maps)
 
 
 def linear_features(pooled: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

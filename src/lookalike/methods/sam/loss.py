@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookalike.losses.batch import BatchLoss
 from lookalike.methods.sam.erasing import Erased, read_maps
-from lookalike.methods.sam.head import at_least_float32
+from lookalike.methods.sam.head import at_least_float32, raw_features
 from lookalike.methods.sam.mining import FORMS, mining_loss, similarity_mining
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.methods.sam.tuples import TRAINED_KINDS, mined_tuples
 from lookalike.methods.sam.weights import require_known
+from lookalike.miners import build_miner
 
 __all__ = ["SimilarityMiningLoss", "mining_loss", "similarity_mining"]
 
 
 class SimilarityMiningLoss(nn.Module):
-    """A metric loss plus ``gamma`` times the mining loss of the tuples that it mined.
+    """A metric loss plus ``gamma`` times the mining loss of tuples of the batch.
 
     The metric loss sees every image of the batch once; the mining reads its feature maps and passes the masked images
     of at most ``N / images_per_tuple`` tuples through the network again.
 
     Args:
-        metric_loss: a loss of ``lookalike.losses``; its miner, or all tuples of the batch if it has none, gives the
-            tuples.
+        metric_loss: a loss of ``lookalike.losses``. One that reads the length of embeddings gets them as they are,
+            any other unit features.
         kind: ``siamese_same``, ``triplet`` or ``quadruplet``.
         gamma: weight of the mining loss, 0 or more.
         form: see ``mining_loss``.
         warm_up_epochs: epochs without mining at the start, whose maps are noise.
         images_per_tuple: images of the batch for each tuple that is mined, at least 1.
+        miner: a name of ``lookalike.miners.MINERS`` that gives the tuples, for a loss that mines none; ``None`` takes
+            those of the metric loss, or all tuples of the batch if it has no miner.
         generator: source of the choice of tuples; ``None`` is the global one.
 
     Raises:
-        ValueError: for an unknown kind or form, or a number outside its range.
+        ValueError: for an unknown kind, form or miner, or a number outside its range.
 
     Source: Visual Similarity Attention, Eq. 3, gamma 0.2 (stated for re-identification only).
     Differs: warm-up, the number of tuples and frozen batch norm statistics on masked images are our choice.
@@ -49,6 +54,7 @@ class SimilarityMiningLoss(nn.Module):
         form: str = "absolute",
         warm_up_epochs: int = 1,
         images_per_tuple: int = 3,
+        miner: str | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -61,6 +67,7 @@ class SimilarityMiningLoss(nn.Module):
         if images_per_tuple < 1:
             raise ValueError(f"images_per_tuple={images_per_tuple} must be at least 1")
         self.metric_loss = metric_loss
+        self.miner = None if miner is None else build_miner(miner, {}, generator=generator)
         self.kind, self.gamma, self.form = kind, gamma, form
         self.warm_up_epochs, self.images_per_tuple = warm_up_epochs, images_per_tuple
         self.generator = generator
@@ -92,15 +99,22 @@ class SimilarityMiningLoss(nn.Module):
 
         Returns:
             Scalar; the metric loss alone during warm-up, with ``gamma`` 0 and for a batch without a tuple.
+
+        Raises:
+            ValueError: for a loss that reads lengths on a head that is no ``UnitHead``.
         """
         feature_maps = read_maps(model.trunk, images[None])[0]
-        features: Tensor = model.head(feature_maps)
+        embed = partial(raw_features, model.head) if self.metric_loss.reads_length else model.head
+        features: Tensor = embed(feature_maps)
         labels = labels.to(features.device)
+        detached = features.detach().to(at_least_float32(features))
         miner = self.metric_loss.miner
-        mined = None if miner is None else miner(features.detach().to(at_least_float32(features)), labels)
+        mined = None if miner is None else miner(detached, labels)
         metric_loss: Tensor = self.metric_loss(features, labels, mined)
         if self.epoch < self.warm_up_epochs or self.gamma == 0:
             return metric_loss
+        if self.miner is not None:
+            mined = self.miner(detached, labels)
         chosen = mined_tuples(mined, labels, self.kind, len(labels) // self.images_per_tuple, self.generator)
         if not chosen.numel():
             return metric_loss

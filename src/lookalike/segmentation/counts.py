@@ -42,6 +42,22 @@ def iou_counts(prediction: Tensor, target: Tensor, ignore: int = 255) -> Counts:
     return tp, fp, fn, int(valid.sum()) - tp - fp - fn
 
 
+def region_counts(regions: Tensor, targets: Tensor, ignore: int = 255) -> Tensor:
+    """As ``iou_counts`` for many whole masks at once.
+
+    Args:
+        regions: ``(..., H, W)`` bool, predicted.
+        targets: uint8 of a shape that broadcasts to that, 0, 1 or ``ignore``.
+        ignore: see ``iou_counts``.
+
+    Returns:
+        ``(..., 4)`` int64 of tp, fp, fn, tn.
+    """
+    true, false = targets == 1, (targets != 1) & (targets != ignore)
+    pairs = (regions & true, regions & false, ~regions & true, ~regions & false)
+    return torch.stack([pixels.sum(dim=(-2, -1)) for pixels in pairs], dim=-1)
+
+
 def mean_iou(counts: Tensor | Sequence[Sequence[int]]) -> float:
     """Mean over the classes of ``tp / (tp + fp + fn)``.
 

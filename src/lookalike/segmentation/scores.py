@@ -1,0 +1,75 @@
+"""From the counts of episodes to what tables print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from lookalike.segmentation.counts import binary_iou, mean_iou
+from lookalike.segmentation.episodes import Episode
+
+
+def class_counts(counts: Tensor, episodes: Sequence[Episode]) -> Tensor:
+    """Counts summed over the episodes of each class.
+
+    Args:
+        counts: ``(E, W + 1, 4)`` of the classes of each episode and of their union.
+        episodes: E of them.
+
+    Returns:
+        ``(classes, 4)``, classes in ascending order.
+    """
+    labels = torch.tensor([episode.labels for episode in episodes])  # (E, W)
+    return torch.stack([counts[:, :-1][labels == label].sum(dim=0) for label in sorted(set(labels.flatten().tolist()))])
+
+
+def best_threshold(counts: Tensor, episodes: Sequence[Episode], fold: int) -> int:
+    """Place of the candidate with the best mean IoU on the episodes of all other folds; of equal ones the first.
+
+    Args:
+        counts: ``(E, T, W + 1, 4)``.
+        episodes: E of them.
+        fold: the one that must not be looked at.
+
+    Raises:
+        ValueError: if there is no other fold.
+    """
+    rows = [row for row, episode in enumerate(episodes) if episode.fold != fold]
+    if not rows:
+        raise ValueError(f"a threshold for fold {fold} is chosen on other folds, and there is none")
+    others = [episodes[row] for row in rows]
+    reached = [mean_iou(class_counts(counts[rows, place], others)) for place in range(counts.shape[1])]
+    return int(torch.tensor(reached).argmax())
+
+
+def fold_scores(counts: Tensor, episodes: Sequence[Episode]) -> dict[str, float]:
+    """Mean IoU and binary IoU of each fold and of the mean fold, as means over the draws.
+
+    In a draw the counts of a class are added up first; the mean IoU is that of the fold's classes. For the binary IoU
+    the classes of an episode are one foreground, and all its counts are added up.
+
+    Args:
+        counts: ``(E, W + 1, 4)`` of the classes of each episode and of their union.
+        episodes: E of them.
+
+    Returns:
+        Fractions ``mean_iou_fold<i>``, ``mean_iou_mean``, ``binary_iou_fold<i>`` and ``binary_iou_mean``; each also
+        with ``_std``, the deviation over draws, where there are at least two.
+    """
+    folds, draws = (sorted({getattr(each, name) for each in episodes}) for name in ("fold", "draw"))
+    table = torch.zeros(2, len(folds) + 1, len(draws), dtype=torch.float64)
+    for i, fold in enumerate(folds):
+        for j, draw in enumerate(draws):
+            rows = [row for row, each in enumerate(episodes) if (each.fold, each.draw) == (fold, draw)]
+            table[0, i, j] = mean_iou(class_counts(counts[rows], [episodes[row] for row in rows]))
+            table[1, i, j] = binary_iou(counts[rows, -1].sum(dim=0))
+    table[:, -1] = table[:, :-1].mean(dim=1)
+    found = {}
+    for metric, of_metric in zip(("mean_iou", "binary_iou"), table, strict=True):
+        for name, values in zip([*(f"fold{fold}" for fold in folds), "mean"], of_metric, strict=True):
+            found[f"{metric}_{name}"] = values.mean().item()
+            if len(draws) > 1:
+                found[f"{metric}_{name}_std"] = values.std().item()
+    return found

@@ -1,0 +1,29 @@
+"""Draw the episodes of a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lookalike.data import read_manifest
+from lookalike.segmentation.episodes import draw_episodes, write_episodes
+
+
+def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: int, draws: int) -> None:
+    """Draw from the test pictures and write the list and its SHA-256.
+
+    Args:
+        manifest: CSV of the split, with ``fold``.
+        listed: CSV to write.
+        digest: text to write.
+        shots: see `draw_episodes`; so are the others.
+        episodes: see there.
+        draws: see there.
+
+    Raises:
+        ValueError: if the split has no folds, and as `draw_episodes`.
+    """
+    frame = read_manifest(Path(manifest))
+    if "fold" not in frame:
+        raise ValueError(f"{manifest} has no column fold, which data of layout 'pascal5i' have")
+    test = frame[frame["role"] == "test"]
+    write_episodes(draw_episodes(test, shots=shots, episodes=episodes, draws=draws), Path(listed), Path(digest))

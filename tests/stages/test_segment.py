@@ -1,0 +1,151 @@
+"""Segmentation end to end on a few pictures in the layout of PASCAL-5i's manifest."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from lookalike.data import write_manifest
+from lookalike.data.pictures import read_picture
+from lookalike.data.readers.pascal5i import read_mask
+from lookalike.files import write_tensors
+from lookalike.methods.sam.head import trunk_and_head
+from lookalike.models.saved import load
+from lookalike.segmentation import iou_counts, mean_iou
+from lookalike.segmentation.attention import episode_maps
+from lookalike.segmentation.cuts import grabcut
+from lookalike.segmentation.episodes import read_episodes
+from lookalike.stages.episodes import episodes
+from lookalike.stages.segment import segment
+from lookalike.stages.segmentation_pictures import segmentation_pictures
+from lookalike.training.images import DEVIATION, MEAN
+from trainings import CROP, learner, section
+
+GRABCUT = {"name": "grabcut", "sure": 0.7, "probable": 0.3, "background": None, "iterations": 2}
+SETTINGS = {"trained_on": "cub", "ways": 1, "shots": 1, "episodes": 3, "draws": 2, "cut": GRABCUT}
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """Two folds of two classes with five pictures each: a box of the class's colour, void around it."""
+    generator = np.random.default_rng(0)
+    rows = []
+    for label in range(1, 5):
+        for number in range(5):
+            picture = generator.integers(90, 160, (26, 34, 3))
+            mask = np.zeros((26, 34), np.uint8)
+            top, left = generator.integers(1, 10, 2)
+            mask[top - 1 : top + 11, left - 1 : left + 11] = 255
+            mask[top : top + 10, left : left + 10] = label
+            picture[mask == label] = np.eye(3)[label % 3] * 200 + generator.integers(0, 40)
+            name = f"{label}-{number}.png"
+            Image.fromarray(picture.astype(np.uint8)).save(tmp_path / name)
+            image = Image.fromarray(mask)
+            image.putpalette(list(range(256)) * 3)
+            image.save(tmp_path / f"mask-{name}")
+            rows.append((name, label, "test", (label - 1) // 2, f"mask-{name}"))
+    frame = pd.DataFrame(rows, columns=["path", "label", "role", "fold", "mask"])
+    write_manifest(frame, tmp_path / "manifest.csv")
+    states = {f"last/{name}": tensor for name, tensor in learner("sam").state_dict().items()}
+    about = {"settings": section("sam"), "best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
+    write_tensors(tmp_path / "model", states, about)
+    common = {"manifest": str(tmp_path / "manifest.csv"), "root": str(tmp_path), "episodes": str(tmp_path / "list.csv")}
+    episodes(
+        manifest=common["manifest"],
+        listed=common["episodes"],
+        digest=str(tmp_path / "digest"),
+        shots=2,
+        episodes=3,
+        draws=2,
+    )
+    written = {"digest": str(tmp_path / "digest"), "segmentations": str(tmp_path / "found.json")}
+    return {"model": str(tmp_path / "model"), **common, **written}
+
+
+def run(paths, **changed):
+    segment({**SETTINGS, **changed}, **paths)
+    return json.loads(Path(paths["segmentations"]).read_text())
+
+
+def test_scores_are_those_of_one_picture_at_a_time(paths, tmp_path):
+    found = run(paths)
+    trunk, head = trunk_and_head(load(paths["model"]))
+
+    def features(name):
+        square = read_picture(tmp_path / name).resize((CROP, CROP), Image.Resampling.BILINEAR)
+        pixels = (np.asarray(square) / 255 - MEAN) / DEVIATION
+        with torch.no_grad():
+            return trunk(torch.from_numpy(pixels).permute(2, 0, 1)[None].float())
+
+    sums = {}
+    for episode in read_episodes(tmp_path / "list.csv", ways=1, shots=1, episodes=3, draws=2):
+        ((support,),) = episode.supports
+        maps, _ = episode_maps(features(episode.query), features(support)[:, None, None], head)
+        heat = torch.nn.functional.interpolate(maps, size=(26, 34), mode="bilinear")[0]
+        heat = (heat - heat.min()) / (heat.max() - heat.min())
+        options = {key: value for key, value in GRABCUT.items() if key != "name"}
+        region = grabcut(np.asarray(read_picture(tmp_path / episode.query)), heat, **options)[0, 0]
+        mask = torch.from_numpy(read_mask(tmp_path / f"mask-{episode.query}").copy())
+        target = torch.where(mask == 255, 255, (mask == episode.labels[0]).long())
+        key = (episode.fold, episode.draw, episode.labels[0])
+        sums[key] = torch.tensor(iou_counts(region, target)) + sums.get(key, 0)
+    for fold in (0, 1):
+        of_draws = [
+            mean_iou(torch.stack([counts for (f, d, _), counts in sums.items() if (f, d) == (fold, draw)]))
+            for draw in (0, 1)
+        ]
+        assert found["best"][f"mean_iou_fold{fold}"] == pytest.approx(sum(of_draws) / 2, abs=0.02)
+    assert found["last"] == found["best"]
+    facts = {"best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d", "queries": 12, "ways": 1, "shots": 1}
+    assert facts.items() <= found.items()
+
+
+@pytest.mark.parametrize("changed", [{}, {"ways": 2}, {"ways": 2, "shots": 2}, {"cut": {"name": "threshold"}}])
+def test_every_kind_runs_and_says_the_same_twice_with_any_number_of_threads(paths, changed):
+    first = run(paths, **changed)
+    paths["workers"] = 2
+    assert run(paths, **changed) == first
+    scores = first["best"]
+    assert all(0 <= value <= 1 for value in scores.values())
+    assert ("threshold_fold0" in scores) == ("cut" in changed)
+
+
+def test_supports_are_looked_at_without_their_masks(paths, tmp_path):
+    listed = read_episodes(tmp_path / "list.csv", ways=1, shots=1, episodes=3, draws=2)
+    before = run(paths)
+    for name in {episode.supports[0][0] for episode in listed} - {episode.query for episode in listed}:
+        (tmp_path / f"mask-{name}").unlink()
+    assert run(paths) == before
+
+
+def test_a_list_that_was_changed_by_hand_is_refused(paths, tmp_path):
+    (tmp_path / "list.csv").write_text((tmp_path / "list.csv").read_text().replace("-0.png", "-1.png"))
+    with pytest.raises(ValueError, match="is not the list whose digest"):
+        run(paths)
+
+
+def test_data_without_folds_have_no_episodes(paths, tmp_path):
+    frame = pd.read_csv(paths["manifest"]).drop(columns="fold")
+    write_manifest(frame, tmp_path / "flat.csv")
+    with pytest.raises(ValueError, match="has no column fold"):
+        episodes(manifest=str(tmp_path / "flat.csv"), listed="l", digest="d", shots=1, episodes=1, draws=1)
+
+
+def test_pictures_show_the_first_episodes_of_each_fold(paths, tmp_path):
+    sections = [{**SETTINGS, "ways": 2, "shots": shots} for shots in (1, 2)]
+    given = {name: paths[name] for name in ("manifest", "root", "episodes")}
+    written = {"picture": str(tmp_path / "figure.png"), "shown": str(tmp_path / "shown.csv")}
+    segmentation_pictures(sections, models=[paths["model"]] * 2, **given, **written)
+    drawn = read_episodes(tmp_path / "list.csv", ways=2, shots=1, episodes=1, draws=1)
+    lines = pd.read_csv(tmp_path / "shown.csv")
+    assert lines["query"].tolist() == [each.query for each in drawn] * 2
+    assert lines["row"].tolist()[::2] == ["fold 0, 1-shot", "fold 0, 2-shot"]
+    with Image.open(tmp_path / "figure.png") as figure:
+        assert figure.width == pytest.approx(3.4 * 300, abs=2)
+    sections[1]["cut"] = {"name": "threshold"}
+    with pytest.raises(ValueError, match="only 'grabcut' is shown"):
+        segmentation_pictures(sections, models=[paths["model"]] * 2, **given, **written)

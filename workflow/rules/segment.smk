@@ -1,0 +1,73 @@
+rule episodes:
+    # One list for all recipes of a scale: as long as the one that asks for most.
+    input:
+        manifest=manifest_of,
+    output:
+        listed=f"{DATA}/splits/{{dataset}}.episodes.csv",
+        digest=f"{DATA}/splits/{{dataset}}.episodes.csv.sha256",
+    log:
+        f"{LOGS}/episodes/{{dataset}}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        longest=longest_list,
+        code=code("lookalike.stages.episodes:episodes"),
+    message:
+        "Draw the episodes of {wildcards.dataset}"
+    script:
+        "../scripts/episodes.py"
+
+
+rule segment:
+    input:
+        model=trained_model,
+        manifest=manifest_of,
+        episodes=rules.episodes.output.listed,
+        digest=rules.episodes.output.digest,
+    output:
+        segmentations=f"{RESULTS}/segmentations/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+    log:
+        f"{LOGS}/segment/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/timings/segment/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+    conda:
+        "../../environment.yml"
+    threads: THREADS
+    resources:
+        gpu=GPU,
+    params:
+        settings=settings("segment"),
+        root=root_of,
+        code=code("lookalike.stages.segment:segment", stage="segment"),
+    message:
+        "Segment {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
+    script:
+        "../scripts/segment.py"
+
+
+rule segmentation_pictures:
+    # SAM Figs 6 and 7, asked for by name: `snakemake results/mini/figures/sam_6.png`.
+    input:
+        models=pictured("models"),
+        manifest=pictured("manifest"),
+        episodes=pictured("episodes"),
+    output:
+        picture=f"{RESULTS}/figures/{{figure}}.png",
+        shown=f"{RESULTS}/figures/{{figure}}.csv",
+    log:
+        f"{LOGS}/segmentation_pictures/{{figure}}.log",
+    wildcard_constraints:
+        figure="sam_[67]",
+    conda:
+        "../../environment.yml"
+    resources:
+        gpu=GPU,
+    params:
+        settings=pictured("settings"),
+        root=pictured("root"),
+        code=code("lookalike.stages.segmentation_pictures:segmentation_pictures"),
+    message:
+        "Show episodes as in {wildcards.figure}"
+    script:
+        "../scripts/segmentation_pictures.py"

@@ -1,0 +1,18 @@
+"""Segment the episodes of a data set."""
+
+from lookalike.jobs import call
+
+call(
+    "segment",
+    log=snakemake.log[0],
+    threads=snakemake.threads,
+    gpu=snakemake.resources.gpu,
+    settings=snakemake.params.settings,
+    model=snakemake.input.model,
+    manifest=snakemake.input.manifest,
+    root=snakemake.params.root,
+    episodes=snakemake.input.episodes,
+    digest=snakemake.input.digest,
+    segmentations=snakemake.output.segmentations,
+    workers=snakemake.threads - 1,
+)
