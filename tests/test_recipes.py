@@ -140,20 +140,20 @@ REFUSED = [
     (
         "avsl_margin",
         {"train": {"loss": {"name": "npair"}}},
-        r"train\.loss\.name \(method avsl\)",
-        r"unknown 'npair', did you mean 'margin'\? Known: margin, proxy_anchor$",
+        r"train\.loss\.name 'npair'",
+        r"method 'avsl' takes only margin, proxy_anchor$",
     ),
     (
         "diml_trained_margin",
         {"train": {"loss": {"name": "proxy_anchor"}}},
-        r"train\.loss\.name \(method diml\)",
-        r"unknown 'proxy_anchor', did you mean 'margin'\? Known: margin, multi_similarity$",
+        r"train\.loss\.name 'proxy_anchor'",
+        r"method 'diml' takes only margin, multi_similarity$",
     ),
     (
         "sam_triplet",
         {"train": {"loss": {"name": "contextual"}}},
-        r"train\.loss\.name \(method sam\)",
-        r"unknown 'contextual', did you mean",
+        r"train\.loss\.name 'contextual'",
+        r"method 'sam' takes all but contextual$",
     ),
     (
         "avsl_margin",
@@ -170,14 +170,14 @@ REFUSED = [
     (
         "margin",
         {"evaluate": {"scoring": {"name": "graph"}}},
-        r"evaluate\.scoring\.name \(method embedder\)",
-        r"unknown 'graph', did you mean '\w+'\? Known: cosine, shared_neighbours, structural_matching$",
+        r"evaluate\.scoring\.name",
+        r"method 'embedder' is not compared by 'graph', but by cosine, structural_matching, shared_neighbours$",
     ),
     (
         "avsl_margin",
         {"evaluate": {"scoring": {"name": "cosine"}}},
-        r"evaluate\.scoring\.name \(method avsl\)",
-        r"unknown 'cosine', did you mean 'graph'\? Known: graph$",
+        r"evaluate\.scoring\.name",
+        r"method 'avsl' is not compared by 'cosine', but by graph$",
     ),
     (
         "margin",

@@ -1,4 +1,4 @@
-"""The command ``lookalike``: what is on disk, what is missing, and whether it is as it should be."""
+"""The command ``lookalike``: what is on disk and whether it is as it should be, and what a call will cost."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import yaml
+
 from lookalike.data.inventory import DatasetState, archive_faults, data_faults, dataset_state
 from lookalike.data.pictures import copies_of, copy_faults
 from lookalike.data.splits import load_specification
-from lookalike.parameters import read
+from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
+from lookalike.text import WIDTH, counted, human_bytes, one_line
 
-WIDTH = 100
 _READINESS = {"ready": "Ready", "comes by itself": "Come by themselves", "waits for you": "Wait for you"}
 
 
@@ -28,7 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0, 1 where ``data verify`` found a fault, 2 for a wrong name or a broken parameter file.
     """
-    parser = argparse.ArgumentParser(prog="lookalike", description="What is on disk, and whether it is right.")
+    chosen = _parser().parse_args(arguments)
+    try:
+        return int(chosen.run(chosen))
+    except ValueError as error:
+        print(f"lookalike: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    text = "What is on disk, whether it is right, and what a call will cost."
+    parser = argparse.ArgumentParser(prog="lookalike", description=text)
     groups = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
     data = groups.add_parser("data", help="data sets on disk").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
@@ -43,16 +55,82 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action.add_argument(
             "--archives", type=Path, help="folder of archives ($LOOKALIKE_ARCHIVES, or archives of params/config.yaml)"
         )
-        action.set_defaults(run=run)
-    chosen = parser.parse_args(arguments)
+        action.set_defaults(run=_on_data, what=run)
+    text = "what a call of Snakemake will run, how long that takes and how much disk it needs; starts nothing"
+    action = groups.add_parser("plan", help=text, description=text)
+    action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
+    action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
+    action.add_argument("--seeds", nargs="+", help="seeds of every run (seeds of params/config.yaml)")
+    action.add_argument("--tables", nargs="+", help="names in params/tables (those of the scale)")
+    action.add_argument(
+        "--measure",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="measure a step of each kind of training on this machine, which takes one or two minutes for `paper`",
+    )
+    action.set_defaults(run=_on_plan)
+    text = "what differs between two runs, or two rows of tables, in parameters, facts and metrics"
+    means = (
+        "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, a row TABLE:ROW of a table (on all its data sets, or with "
+        "@DATASET), a file of metrics or a model below results/, or the id of an MLflow run."
+    )
+    action = groups.add_parser("compare", help=text, description=f"{text}. {means}")
+    action.add_argument("runs", nargs=2, metavar="RUN", help="without a seed all seeds that are there")
+    action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
+    action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
+    action.add_argument(
+        "--checkpoint",
+        choices=("best", "last"),
+        default="best",
+        help="epoch that is best on the test split, or the last",
+    )
+    action.add_argument("--all", action="store_true", help="print also what is equal; a * marks what differs")
+    action.set_defaults(run=_on_compare)
+    return parser
+
+
+def _on_data(chosen: argparse.Namespace) -> int:
+    names = chosen.datasets or _known_datasets()
+    for name in names:
+        load_specification(name)  # a misspelt one ends here, before anything is printed
+    return int(chosen.what(names, chosen.data or project_root() / "data", chosen.archives or _archives_folder()))
+
+
+def _on_plan(chosen: argparse.Namespace) -> int:
+    from lookalike.plan import Plan
+
+    given = {key: value for key in ("scale", "seeds", "tables") if (value := getattr(chosen, key)) is not None}
+    overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
+    plan = Plan({**merge(read("params/config.yaml", "config"), overlay), **given})
+    _ = plan.runs  # which checks every recipe, before anything is printed
+    from lookalike.costs.overview import print_plan  # imports torch, for seconds
+
+    print_plan(plan, measure=chosen.measure)
+    return 0
+
+
+def _on_compare(chosen: argparse.Namespace) -> int:
+    from lookalike.compare.overview import print_comparison
+
+    return print_comparison(
+        *chosen.runs,
+        scale=chosen.scale,
+        overlay=_read_overlay(chosen.configfile) if chosen.configfile else None,
+        configfile=chosen.configfile,
+        checkpoint=chosen.checkpoint,
+        everything=chosen.all,
+    )
+
+
+def _read_overlay(path: Path) -> Settings:
+    """Content of an overlay, read as Snakemake reads it."""
     try:
-        names = chosen.datasets or _known_datasets()
-        for name in names:
-            load_specification(name)  # a misspelt one ends here, before anything is printed
-        return int(chosen.run(names, chosen.data or project_root() / "data", chosen.archives or _archives_folder()))
-    except ValueError as error:
-        print(f"lookalike: {error}", file=sys.stderr)
-        return 2
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"{path}: {one_line(str(error))}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold a mapping, it holds {type(content).__name__}")
+    return content
 
 
 def status(names: Iterable[str], data: Path, archives: Path) -> int:
@@ -95,11 +173,11 @@ def verify(names: Iterable[str], data: Path, archives: Path) -> int:
     for name in names:
         for about, faults in _checks(name, data, archives):
             for fault in faults:
-                print(f"fault  {name}: {_one_line(fault)}", flush=True)
+                print(f"fault  {name}: {one_line(fault)}", flush=True)
             if not faults:
                 print(f"ok     {name}: {about}", flush=True)
             found += len(faults)
-    print(_counted(found, "fault"))
+    print(counted(found, "fault"))
     return int(found > 0)
 
 
@@ -107,13 +185,13 @@ def _checks(name: str, data: Path, archives: Path) -> Iterable[tuple[str, list[s
     """What was checked of one data set, each with its faults: archives and unpacked files, then resized copies."""
     specification = load_specification(name)
     right, faults = archive_faults(specification, archives)
-    report = [f"{_counted(right, 'archive')} right"] if right else []
+    report = [f"{counted(right, 'archive')} right"] if right else []
     if (data / name).exists():
         manifest = data / "splits" / f"{name}.csv"
         images, of_data = data_faults(specification, data / name, manifest)
         faults += of_data
         how = "each byte as in the manifest" if manifest.is_file() else "counted only, there is no manifest"
-        report.append(f"{_counted(images, 'picture')}, {how}")
+        report.append(f"{counted(images, 'picture')}, {how}")
     yield "; ".join(report) or "nothing on disk", faults
     for copy in copies_of(name, data / "pictures"):
         yield f"resized copy {_short(copy)}, each byte as it was written", copy_faults(copy)
@@ -124,15 +202,15 @@ def _facts(state: DatasetState, manifest: Path) -> Iterable[tuple[str, str]]:
     if not state.problem:
         counts = "counts verified" if state.is_counted else "no counts to verify"
         bytes_of = f"bytes recorded in {_short(manifest)}" if manifest.is_file() else "no manifest yet"
-        contents = f"{_counted(state.images, 'picture')} of {_counted(state.classes, 'class')}, {_human(state.size)}"
+        contents = f"{counted(state.images, 'picture')} of {counted(state.classes, 'class')}, {human_bytes(state.size)}"
         yield "data", f"{_short(state.root)}: {contents}; {counts}, {bytes_of}"
     elif state.root.exists():
-        yield "data", f"{_short(state.root)}, {_human(state.size)}: not usable: {state.problem}"
+        yield "data", f"{_short(state.root)}, {human_bytes(state.size)}: not usable: {state.problem}"
     else:
         yield "data", "not drawn yet" if "generator" in state.specification else "not unpacked yet"
     for each in state.archives:
         archive = each.archive
-        about = [_human(archive["size"]) if "size" in archive else ""]
+        about = [human_bytes(archive["size"]) if "size" in archive else ""]
         about += [f"packaging {archive['packaging']}" if "packaging" in archive else ""]
         about += ["optional" if archive.get("optional") else ""]
         told = ", ".join([archive["file"], *filter(None, about)])
@@ -164,32 +242,13 @@ def _to_do(state: DatasetState) -> str:
 def _wrapped(title: str, text: str) -> str:
     start = f"  {title:<9}"
     return textwrap.fill(
-        _one_line(text),
+        one_line(text),
         WIDTH,
         initial_indent=start,
         subsequent_indent=" " * len(start),
         break_on_hyphens=False,
         break_long_words=False,
     )
-
-
-def _human(size: int) -> str:
-    """Bytes as a person reads them, in powers of 1,000 as disks are sold."""
-    number = float(size)
-    for unit in ("bytes", "kB", "MB"):
-        if number < 999.5:
-            return f"{number:.3g} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
-
-
-def _counted(number: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _short(path: Path) -> str:

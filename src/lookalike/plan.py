@@ -8,7 +8,7 @@ that stage, under the name of the recipe that is defined first.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,16 @@ import pandas as pd
 
 from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
-from lookalike.recipes import STAGES, check_recipe, known, read_recipes, sections_on
+from lookalike.recipes import IncompatibleError, check_recipe, known, read_recipes, sections_on
+from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 
 # Which sections decide the result of a stage.
-SECTIONS = {"train": ("train",), "embed": ("train", "embed"), "evaluate": ("train", "embed", "evaluate")}
+SECTIONS = {
+    "train": ("train",),
+    "embed": ("train", "embed"),
+    "evaluate": ("train", "embed", "evaluate"),
+    "segment": ("train", "segment"),
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,11 @@ class Dataset:
     def root(self) -> str:
         """Folder that readers take: the user's own where it is read in place."""
         return str(self.specification.get("folder", f"{self.folder}/{self.name}"))
+
+    @property
+    def is_published(self) -> bool:
+        """Whether these are the pictures that the printed numbers were measured on."""
+        return self.stands_for == str(self.specification.get("published_as", self.name))
 
     @property
     def record(self) -> str:
@@ -59,6 +70,8 @@ class Plan:
         check(config, "config", "configuration")
         self.seeds: list[int] = config["seeds"]
         self.tracking: bool = config["tracking"]
+        self.holds_out: bool = config.get("selection") == "held_out"
+        self.picture_cache: Settings | None = config.get("picture_cache")
         own = self.is_overlay = "name" in config
         self.scale: str = config["name"] if own else config["scale"]
         source_file = "the overlay" if own else f"params/scales/{self.scale}.yaml"
@@ -75,11 +88,13 @@ class Plan:
             for name, value in self._values["datasets"].items()
         }
         self._recipes, self._papers = read_recipes()
-        tables = _tables()
+        self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
+        self._shared: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
+        self._tables = _tables(self._recipes)
         self.table_names: list[str] = list(config.get("tables", self._values["tables"]))
         for name in self.table_names:
-            known(name, tables, f"{source_file}, tables")
-        self.tables = {name: tables[name] for name in self.table_names}
+            if name not in self._tables:
+                known(name, [*self._tables, *self.sweeps], f"{source_file}, tables")
 
     @property
     def overlay(self) -> Settings:
@@ -88,25 +103,68 @@ class Plan:
         return overlay
 
     @property
+    def folder(self) -> str:
+        """Folder of results: one per scale and way to choose the epoch."""
+        return f"{self.scale}_held_out" if self.holds_out else self.scale
+
+    @property
     def recipe_names(self) -> list[str]:
         """All recipes of ``params/recipes``, in order of definition."""
         return list(self._recipes)
 
     def paper_of(self, recipe: str) -> str:
-        """File of ``params/recipes`` that defines a recipe: its paper."""
-        return self._papers[recipe]
+        """File of ``params/recipes`` that defines a recipe, its paper, or of ``params/sweeps``."""
+        return self._papers[recipe] if recipe in self._papers else self.sweeps[self._points[recipe][0]].family
+
+    @cached_property
+    def sweeps(self) -> dict[str, Sweep]:
+        """All sweeps of ``params/sweeps``.
+
+        Raises:
+            ValueError: as `read_sweeps`, and for a sweep with the name of a table.
+        """
+        sweeps = read_sweeps(self._recipes)
+        for name in sweeps.keys() & self._tables.keys():
+            raise ValueError(f"params/sweeps/{sweeps[name].family}.yaml: a table named {name!r} exists already")
+        return sweeps
+
+    def table(self, name: str) -> Settings:
+        """Entry of a table; that of a sweep has a row per point and notes on the combinations that cannot be."""
+        entry = self._entry(name)
+        refused = by_reason(self._refused(name))
+        if refused:
+            notes = [f"Not possible, as {reason}: {'; '.join(points)}." for reason, points in refused.items()]
+            entry = {**entry, "notes": [*entry.get("notes", []), *notes]}
+        if self.holds_out and entry.get("checkpoint", "best") == "best":
+            entry = {**entry, "checkpoint": "selected"}
+        return entry
+
+    def _entry(self, table: str) -> Settings:
+        return self._tables[table] if table in self._tables else self.sweeps[table].table
+
+    @property
+    def tables(self) -> dict[str, Settings]:
+        """Entries of the call's tables."""
+        return {name: self.table(name) for name in self.table_names}
 
     def runs_of(self, table: str) -> pd.DataFrame:
-        """Runs behind one table, each with whether data, backbone and setting are the printed ones."""
-        runs = self.runs[self.runs["table"] == table].drop(columns="table").copy()
-        as_printed = {name for name, dataset in self.datasets.items() if name == dataset.stands_for}
+        """Runs behind one table: ``row, label, recipe, dataset, published, seed, comparable``.
+
+        ``published`` is the data set that is stood in for, ``comparable`` whether data, backbone and setting are the
+        printed ones.
+
+        Raises:
+            ValueError: for a recipe that cannot run on a data set of this scale.
+        """
+        runs = self._runs(table)
+        as_printed = {name for name, dataset in self.datasets.items() if dataset.is_published}
         unchanged = not self._values.get("recipe") and not self.is_overlay
         runs["comparable"] = runs["dataset"].isin(as_printed) & unchanged
         return runs
 
     def published_digest(self, table: str) -> str:
         """Digest of the printed numbers that stand beside a table, empty for a table of our own."""
-        printed = self.tables[table].get("published")
+        printed = self.table(table).get("published")
         if printed is None:
             return ""
         path = project_root() / "params" / "published" / f"{printed['paper']}.csv"
@@ -114,36 +172,75 @@ class Plan:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per table cell group and seed: ``table, row, label, recipe, dataset, published, seed``."""
+        """Runs behind all tables of the call: ``table`` and the columns of `runs_of`."""
+        return pd.concat([self.runs_of(name).assign(table=name) for name in self.table_names], ignore_index=True)
+
+    def _runs(self, table: str) -> pd.DataFrame:
+        entry = self._entry(table)
+        refused = {point.name for point, _ in self._refused(table)}
         rows = [
-            {"table": table, "row": row, "label": entry["label"], "recipe": entry["recipe"]}
+            {"row": row, "label": values["label"], "recipe": values["recipe"]}
             | {"dataset": dataset.name, "published": dataset.stands_for or "", "seed": seed}
-            for table, values in self.tables.items()
-            for row, entry in enumerate(values["rows"])
+            for row, values in enumerate(entry["rows"])
+            if values["recipe"] not in refused
             for dataset in self.datasets_of(table)
-            if dataset.stands_for in entry.get("datasets", [dataset.stands_for])
+            if dataset.stands_for in values.get("datasets", [dataset.stands_for])
             for seed in self.seeds
         ]
-        columns = ["table", "row", "label", "recipe", "dataset", "published", "seed"]
-        frame = pd.DataFrame(rows, columns=columns)
+        frame = pd.DataFrame(rows, columns=["row", "label", "recipe", "dataset", "published", "seed"])
         for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
             self.check_run(recipe, dataset)
         return frame
 
+    def _refused(self, table: str) -> list[tuple[Point, str]]:
+        """Points of a sweep whose parts cannot be combined, with the reasons; none for a table of the files."""
+        refused = []
+        for point in () if table in self._tables else self.sweeps[table].points:
+            try:
+                for dataset in self.datasets_of(table):
+                    self.check_run(point.name, dataset.name)
+            except IncompatibleError as error:
+                refused.append((point, error.reason))
+        return refused
+
     def datasets_of(self, table: str) -> list[Dataset]:
         """Data sets of this scale that fill a table, in the table's order."""
-        wanted = self.tables[table]["datasets"]
+        wanted = self._entry(table)["datasets"]
         if wanted == "own":
             return [each for name, each in self.datasets.items() if name != self._values.get("strangers")]
         return [each for name in wanted for each in self.datasets.values() if each.stands_for == name]
 
-    def settings(self, recipe: str, dataset: str, stage: str = "evaluate") -> Settings:
-        """Sections of a recipe as they apply to a data set at this scale, those that decide the result of a stage."""
-        return {section: self._resolved[recipe, dataset][section] for section in SECTIONS[stage]}
+    def settings(self, recipe: str, dataset: str, stage: str | None = None) -> Settings:
+        """Sections of a recipe as they apply to a data set at this scale: all, or those that decide a stage."""
+        sections, _ = self._sections(recipe, dataset)
+        return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
 
     def shared(self, stage: str, recipe: str, dataset: str) -> str:
         """Recipe under whose name the result of a stage is stored: the first one with equal sections."""
-        return self._shared[stage, recipe, dataset]
+        sweep = "" if recipe in self._recipes else self._points[recipe][0]
+        if (dataset, sweep) not in self._shared:
+            self._shared[dataset, sweep] = self._sharing(dataset, sweep)
+        return self._shared[dataset, sweep][stage, recipe]
+
+    def last_stage(self, recipe: str) -> str:
+        """Stage whose metrics fill the tables: ``segment`` for recipes that segment, else ``evaluate``."""
+        return "segment" if self._trained_on(recipe) else "evaluate"
+
+    def training_dataset(self, recipe: str, dataset: str) -> str:
+        """Data set that the model of a run learns from: the run's own, but for recipes that segment.
+
+        Raises:
+            ValueError: if no data set of this scale stands for the one that the recipe names.
+        """
+        trained_on = self._trained_on(recipe)
+        if trained_on is None:
+            return dataset
+        names = [each.name for each in self.datasets.values() if each.stands_for == trained_on]
+        if not names:
+            raise ValueError(
+                f"recipe {recipe}, segment.trained_on: no data set of scale {self.scale} stands for {trained_on!r}"
+            )
+        return names[0]
 
     def strangers(self, recipe: str, dataset: str) -> Dataset | None:
         """Data set whose pictures replace training pictures, ``None`` for a recipe without image noise."""
@@ -160,31 +257,57 @@ class Plan:
                 f"{place}, evaluate.scoring.name: 'shared_neighbours' needs a test set that searches itself, "
                 "not queries and gallery"
             )
+        if (layout := self.datasets[dataset].specification["layout"]) == "pascal5i" or sections["segment"]:
+            if layout != "pascal5i":
+                raise ValueError(f"{place}, segment: only data of layout 'pascal5i' have episodes, not {layout!r}")
+            if not sections["segment"]:
+                raise ValueError(f"{place}, segment: data of layout 'pascal5i' need this section, not null")
+            if (method := sections["train"]["method"]["name"]) not in ("embedder", "sam"):
+                raise ValueError(
+                    f"{place}, train.method.name: attention is that of an ordinary embedder, 'embedder' or 'sam', "
+                    f"not {method!r}"
+                )
+            self.training_dataset(recipe, dataset)
         if sections["train"]["noise"]["images"] > 0:
             if "strangers" not in self._values:
                 raise ValueError(f"{place}, train.noise.images: scale {self.scale} names no data set as its strangers")
             known(self._values["strangers"], self.datasets, f"scale {self.scale}, strangers")
 
-    @cached_property
-    def _resolved(self) -> dict[tuple[str, str], Settings]:
-        return {
-            (recipe, dataset.name): self._resolve(recipe, dataset)
-            for recipe in self._recipes
-            for dataset in self.datasets.values()
-        }
-
-    @cached_property
-    def _shared(self) -> dict[tuple[str, str, str], str]:
-        first: dict[tuple[str, str, str], str] = {}
-        shared: dict[tuple[str, str, str], str] = {}
-        for (recipe, dataset), sections in self._resolved.items():
-            for stage in STAGES:
-                key = (stage, dataset, canonical([sections[section] for section in SECTIONS[stage]]))
-                shared[stage, recipe, dataset] = first.setdefault(key, recipe)
+    def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
+        """By stage and recipe, the first recipe of equal sections: of those in the files and in the sweep, if any."""
+        points = [point.name for point in self.sweeps[sweep].points] if sweep else []
+        first: dict[tuple[str, ...], str] = {}
+        shared: dict[tuple[str, str], str] = {}
+        for recipe in (*self._recipes, *points):
+            _, texts = self._sections(recipe, dataset)
+            for stage, sections in SECTIONS.items():
+                key = (stage, *(texts[section] for section in sections))
+                shared[stage, recipe] = first.setdefault(key, recipe)
         return shared
 
-    def _resolve(self, recipe: str, dataset: Dataset) -> Settings:
-        return sections_on(self._recipes[recipe], self._papers[recipe], dataset.stands_for, self._values)
+    def _sections(self, recipe: str, dataset: str) -> tuple[Settings, dict[str, str]]:
+        """Sections of a recipe on a data set, and each as text that is equal for equal sections."""
+        layers, scale = self._layers(recipe), self._values.get("recipe", {})
+        published = self._trained_on(recipe) or self.datasets[dataset].stands_for
+        if not any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in (*layers, scale)):
+            published = None  # most recipes are the same on all data sets, and resolved once
+        if (recipe, published) not in self._resolved:
+            sections = sections_on(layers, self.paper_of(recipe), published, self._values)
+            self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
+        return self._resolved[recipe, published]
+
+    def _layers(self, recipe: str) -> list[Settings]:
+        return self._recipes[recipe] if recipe in self._recipes else self._points[recipe][1].layers
+
+    @cached_property
+    def _points(self) -> dict[str, tuple[str, Point]]:
+        """Points of all sweeps by the name of their recipe, each with the name of its sweep."""
+        return {point.name: (name, point) for name, sweep in self.sweeps.items() for point in sweep.points}
+
+    def _trained_on(self, recipe: str) -> str | None:
+        """Published data set that a recipe names to learn from, ``None`` for those that learn where they are tested."""
+        named = [layer["segment"] for layer in self._layers(recipe) if layer.get("segment")]
+        return next((section["trained_on"] for section in reversed(named) if "trained_on" in section), None)
 
 
 def _typed(config: Mapping[str, Any]) -> Settings:
@@ -224,14 +347,13 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     return Dataset(name, stands_for, specification, own, folder)
 
 
-def _tables() -> dict[str, Settings]:
+def _tables(recipes: Iterable[str]) -> dict[str, Settings]:
     tables: dict[str, Settings] = {}
     for path in sorted((project_root() / "params" / "tables").glob("*.yaml")):
         content = read(path.relative_to(project_root()), "tables")
         for name in content.keys() & tables.keys():
             raise ValueError(f"{path}: a table named {name!r} exists already; names are shared by all files")
         tables |= content
-    recipes, _ = read_recipes()
     for name, values in tables.items():
         for row in values["rows"]:
             known(row["recipe"], recipes, f"table {name}, row {row['label']!r}, recipe")

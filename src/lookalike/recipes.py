@@ -10,7 +10,7 @@ from lookalike import fidelity, source
 from lookalike.parameters import Settings, check, merge, read
 from lookalike.paths import project_root
 
-STAGES = ("train", "embed", "evaluate")
+STAGES = ("train", "embed", "evaluate", "segment")
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
 LOOKUPS = {
     ("train", "backbone"): ("lookalike.models.backbones", "BACKBONES"),
@@ -46,6 +46,19 @@ SCORINGS_OF = {
     "embedder": ("cosine", "structural_matching", "shared_neighbours"),
     "sam": ("cosine", "structural_matching", "shared_neighbours"),
 }
+
+
+class IncompatibleError(ValueError):
+    """Parts that exist, but cannot be combined.
+
+    Args:
+        place: what the message begins with.
+        reason: what does not fit, the same for all recipes that it concerns.
+    """
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}{reason}")
+        self.reason = reason
 
 
 def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
@@ -104,7 +117,9 @@ def sections_on(layers: Sequence[Settings], paper: str, published: str | None, s
     if (level := values.get("fidelity", "recommended")) != "recommended":
         values = _laid(values, [fidelity.overrides(paper, level, values)], published)
     stated = values["train"].get("embedding", {}).get("dim")
-    values = merge(values, scale.get("recipe", {}))
+    segments = values.get("segment") is not None
+    values = _laid(values, [scale.get("recipe", {})], published)
+    values["segment"] = values["segment"] if segments else None  # a scale cuts episodes, it does not ask for any
     sections: Settings = {stage: values.get(stage, {}) for stage in STAGES}
     train, sizes = sections["train"], scale.get("embedding_dims", {})
     embedding = train.get("embedding", {})
@@ -147,15 +162,22 @@ def check_recipe(sections: Settings, place: str) -> None:
     train, method = sections["train"], sections["train"]["method"]["name"]
     if train["loss"] is not None:
         losses, of_method = losses_of(method), "" if method == "embedder" else f" (method {method})"
-        known(train["loss"]["name"], losses, f"{place}, train.loss.name{of_method}")
-        known_keys(train["loss"], _loss_arguments(method, losses[train["loss"]["name"]]), f"{place}, train.loss")
+        every = losses_of("embedder")
+        if (loss := train["loss"]["name"]) not in losses and loss in every:
+            others = sorted(every.keys() - losses.keys())
+            takes = f"only {', '.join(sorted(losses))}" if len(losses) < len(others) else f"all but {', '.join(others)}"
+            raise IncompatibleError(f"{place}, train.loss.name {loss!r}: ", f"method {method!r} takes {takes}")
+        known(loss, losses, f"{place}, train.loss.name{of_method}")
+        known_keys(train["loss"], _loss_arguments(method, losses[loss]), f"{place}, train.loss")
     elif method != "embedder":
-        raise ValueError(f"{place}, train.loss: method {method!r} needs a loss: {', '.join(losses_of(method))}")
-    known(
-        sections["evaluate"]["scoring"]["name"],
-        SCORINGS_OF[method],
-        f"{place}, evaluate.scoring.name (method {method})",
-    )
+        raise IncompatibleError(
+            f"{place}, ", f"train.loss: method {method!r} needs a loss: {', '.join(losses_of(method))}"
+        )
+    if (scoring := sections["evaluate"]["scoring"]["name"]) not in SCORINGS_OF[method]:
+        allowed = ", ".join(SCORINGS_OF[method])
+        raise IncompatibleError(
+            f"{place}, ", f"evaluate.scoring.name: method {method!r} is not compared by {scoring!r}, but by {allowed}"
+        )
     _check_together(sections, place)
 
 
@@ -196,24 +218,54 @@ def _check_together(sections: Settings, place: str) -> None:
     method, dim = train["method"]["name"], train["embedding"]["dim"]
     located, structured = sections["embed"]["representation"]["name"] == "locations", method in ("avsl", "diml")
     if located and structured:
-        raise ValueError(f"{place}, embed.representation.name: method {method!r} keeps its 'own', not 'locations'")
+        raise IncompatibleError(
+            f"{place}, ", f"embed.representation.name: method {method!r} keeps its 'own', not 'locations'"
+        )
     if scoring == "structural_matching" and not located and method != "diml":
-        raise ValueError(f"{place}, embed.representation.name: 'structural_matching' needs 'locations', not 'own'")
+        raise IncompatibleError(
+            f"{place}, ", "embed.representation.name: 'structural_matching' needs 'locations', not 'own'"
+        )
     if located and not train["embedding"]["pooling"].startswith("average"):
-        raise ValueError(
-            f"{place}, train.embedding.pooling: locations are those of a mean over the map, "
-            f"'average' or 'average_max', not {train['embedding']['pooling']!r}"
+        raise IncompatibleError(
+            f"{place}, ",
+            f"train.embedding.pooling: locations are those of a mean over the map, "
+            f"'average' or 'average_max', not {train['embedding']['pooling']!r}",
         )
     if dim is None and (located or structured):
         needs = "'locations' need" if located else f"method {method!r} needs"
-        raise ValueError(f"{place}, train.embedding.dim: {needs} a size, not null")
+        raise IncompatibleError(f"{place}, ", f"train.embedding.dim: {needs} a size, not null")
     if (k := train["method"].get("k")) is not None and k > dim:
-        raise ValueError(f"{place}, train.method.k: {k} edges per node exceed the {dim} nodes (embedding.dim)")
+        raise IncompatibleError(
+            f"{place}, ", f"train.method.k: {k} edges per node exceed the {dim} nodes (embedding.dim)"
+        )
+    _check_stripes(train, structured, place)
     for part in ("projector", "regulariser"):
         if train[part] is not None and method != "embedder":
-            raise ValueError(f"{place}, train.{part}: method {method!r} takes none, it must be null")
+            raise IncompatibleError(f"{place}, ", f"train.{part}: method {method!r} takes none, it must be null")
     if train["projector"] is not None and "projector" not in train["optimiser"]["lr"]:
-        raise ValueError(f"{place}, train.optimiser.lr: a projector needs a rate of its own, 'projector'")
+        raise IncompatibleError(f"{place}, ", "train.optimiser.lr: a projector needs a rate of its own, 'projector'")
+
+
+def _check_stripes(train: Settings, structured: bool, place: str) -> None:
+    embedding, parts = train["embedding"], train["embedding"].get("parts")
+    if (embedding["pooling"] == "stripes") != (parts is not None):
+        raise IncompatibleError(
+            f"{place}, ", f"train.embedding.parts: pooling 'stripes' needs them and no other takes them, not {parts}"
+        )
+    if parts is not None and (structured or not embedding["dim"] or embedding["dim"] % parts):
+        raise IncompatibleError(
+            f"{place}, ",
+            f"train.embedding.dim: {parts} stripes embed to a multiple of {parts} with method 'embedder' or 'sam', "
+            f"not to {embedding['dim']} with {train['method']['name']!r}",
+        )
+    if train["loss"] and train["loss"]["name"] == "part_cross_entropy" and train["loss"].get("parts") != parts:
+        raise IncompatibleError(
+            f"{place}, ", f"train.loss.parts: {train['loss'].get('parts')} classifiers do not fit {parts} stripes"
+        )
+    if (train["image"]["scale"] is None) != (train["image"]["ratio"] is None):
+        raise IncompatibleError(f"{place}, ", "train.image.ratio: null belongs to scale null, a range to a range")
+    if train["method"]["name"] == "avsl" and not isinstance(train["test_image"]["crop_px"], int):
+        raise IncompatibleError(f"{place}, ", "train.test_image.crop_px: method 'avsl' reads squares, one number")
 
 
 def _loss_arguments(method: str, definition: str) -> set[str]:

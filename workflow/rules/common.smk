@@ -1,12 +1,19 @@
 """What the rules share: the plan of this call, and functions from wildcards to parameters and paths."""
 
+import os
+from pathlib import Path
+
 from lookalike.calls import drop_locks_of_the_dead
 from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import visible_devices
 from lookalike.fidelity import PAPERS, choices
+from lookalike.figures.entries import FOLDER_OF, STAGE_OF, figure_runs, read_figures
 from lookalike.jobs import start_parent
 from lookalike.plan import Plan
-from lookalike.source import code_digest
+from lookalike.recipes import known
+from lookalike.source import ROOT, code_digest
+from lookalike.tables.baselines import baselines
+from lookalike.tables.origin import origin
 from lookalike.trials import overruled_trials, trial_runs
 
 drop_locks_of_the_dead()
@@ -17,14 +24,15 @@ except ValueError as error:  # meant for users: its message, without a trace of 
     raise WorkflowError(str(error)) from None
 
 SCALE = plan.scale
-RESULTS = f"results/{SCALE}"
-LOGS = f"logs/{SCALE}"
+RESULTS = f"results/{plan.folder}"
+LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
 # One device per job where there is one, or where jobs run on other machines. Without a device the limit
 # `--resources gpu=1` must not put jobs in line that do not use any.
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
 # Beside a device, processor cores load pictures; without one, each job has a core to itself.
 THREADS = 8 if GPU else 1
+PAGE = str(ROOT / "tables" / "page.html")  # template of the page with all tables
 
 
 wildcard_constraints:
@@ -69,14 +77,18 @@ def result_of(stage, pattern):
     return path
 
 
-def strangers_manifest(wildcards):
-    strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
-    return f"{DATA}/splits/{strangers.name}.csv" if strangers else []
+def trained_model(wildcards):
+    """Model that a run segments with: of the data set that its recipe names."""
+    dataset = plan.training_dataset(wildcards.recipe, wildcards.dataset)
+    recipe = plan.shared("train", wildcards.recipe, dataset)
+    return rules.train.output.model.format(recipe=recipe, dataset=dataset, seed=wildcards.seed)
 
 
-def strangers_root(wildcards):
-    strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
-    return strangers.root if strangers else ""
+def selection_of(wildcards):
+    """History of the training that chooses the epoch, nothing where the test pictures choose it."""
+    if not plan.holds_out:
+        return []
+    return f"{RESULTS}/selection/{wildcards.recipe}/{wildcards.dataset}/seed{wildcards.seed}.csv"
 
 
 def manifest_of(wildcards):
@@ -95,21 +107,47 @@ def recall_cut_offs(wildcards):
     return plan.datasets[wildcards.dataset].specification["recall_at"]
 
 
+def hierarchy_levels(wildcards):
+    return plan.datasets[wildcards.dataset].specification.get("levels", {})
+
+
 def runs_of_table(wildcards):
-    """The runs behind a table, without the files of their metrics."""
-    return plan.runs_of(wildcards.table).to_dict("records")
+    """The runs behind a table, each with where it comes from."""
+    runs = plan.runs_of(wildcards.table).to_dict("records")
+    baselines(plan.table(wildcards.table))  # refuses a wrong one before any job
+    return [run | origin(plan, run, path) for run, path in zip(runs, metrics_of_table(wildcards))]
+
+
+def metrics_file(recipe, dataset, seed):
+    """File with the metrics of a run, under the name of the recipe that stands for all with equal settings."""
+    stage = plan.last_stage(recipe)
+    made = {"evaluate": "metrics", "segment": "segmentations"}[stage]
+    return f"{RESULTS}/{made}/{plan.shared(stage, recipe, dataset)}/{dataset}/seed{seed}.json"
 
 
 def metrics_of_table(wildcards):
     """Files with the metrics of the runs behind a table, in the order of the runs."""
-    return [
-        f"{RESULTS}/metrics/{plan.shared('evaluate', run.recipe, run.dataset)}/{run.dataset}/seed{run.seed}.json"
-        for run in plan.runs_of(wildcards.table).itertuples()
+    return [metrics_file(run.recipe, run.dataset, run.seed) for run in plan.runs_of(wildcards.table).itertuples()]
+
+
+def tables_of_family(family):
+    """Tables of the sweeps in one file of ``params/sweeps``; read only where they are asked for."""
+    return lambda wildcards: [
+        f"{RESULTS}/tables/{name}{suffix}"
+        for name, sweep in plan.sweeps.items()
+        if sweep.family == family
+        for suffix in (".csv", ".md", ".tex")
     ]
 
 
 def table_files(wildcards):
     return {table: f"{RESULTS}/tables/{table}.csv" for table in plan.table_names}
+
+
+def committed_reference(wildcards):
+    """Committed numbers of this scale, if there are any."""
+    path = f"results/reference/{plan.folder}.json"
+    return ancient(path) if Path(path).is_file() else []
 
 
 def published_digest(wildcards):
@@ -138,10 +176,8 @@ def metrics_of_trials(column):
     """Files with the metrics of the trials or of the recipes they change, in the order of the runs."""
 
     def paths(wildcards):
-        return [
-            f"{RESULTS}/metrics/{plan.shared('evaluate', recipe, dataset)}/{dataset}/seed{seed}.json"
-            for recipe, dataset, seed in trial_runs(plan)[[column, "dataset", "seed"]].itertuples(index=False)
-        ]
+        runs = trial_runs(plan)[[column, "dataset", "seed"]]
+        return [metrics_file(*run) for run in runs.itertuples(index=False)]
 
     return paths
 
@@ -170,3 +206,96 @@ def evidence(side):
         return f"{RESULTS}/{made}/{recipe}/{run['dataset']}/seed{run['seed']}.json"
 
     return lambda wildcards: [path(run) for run in claimed_runs]
+
+
+def copied_manifest(dataset):
+    """Split of a data set whose pictures a training or an embedding reads: of the copies where these are asked for."""
+    cache = plan.picture_cache
+    name = f"{dataset}-{cache['shorter_side_px']}px-{cache['encoding']}" if cache else dataset
+    return f"{DATA}/{'pictures' if cache else 'splits'}/{name}.csv"
+
+
+def copied_root(dataset):
+    return f"{DATA}/pictures" if plan.picture_cache else plan.datasets[dataset].root
+
+
+def pictures_of(wildcards):
+    return copied_manifest(wildcards.dataset)
+
+
+def pictures_root(wildcards):
+    return copied_root(wildcards.dataset)
+
+
+def strangers_pictures(wildcards):
+    strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
+    return copied_manifest(strangers.name) if strangers else []
+
+
+def strangers_pictures_root(wildcards):
+    strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
+    return copied_root(strangers.name) if strangers else ""
+
+
+try:
+    figures = read_figures(plan)
+except ValueError as error:
+    raise WorkflowError(str(error)) from None
+
+
+def files_of_figure(wildcards):
+    """Files that a figure reads, in the order of its runs."""
+    known(wildcards.figure, figures, f"figures with data at scale {SCALE}")
+
+    def path(run):
+        recipe = plan.shared(STAGE_OF[run["reads"]], run["recipe"], run["dataset"])
+        folder, suffix = FOLDER_OF[run["reads"]]
+        return f"{RESULTS}/{folder}/{recipe}/{run['dataset']}/seed{run['seed']}{suffix}"
+
+    return [path(run) for run in figure_runs(plan, figures[wildcards.figure])]
+
+
+def threads_of_figure(wildcards):
+    """All cores for a measurement, so that nothing runs beside it."""
+    return os.cpu_count() if figures[wildcards.figure].get("alone", False) else 1
+
+
+def code_of_figure(wildcards):
+    entry = figures[wildcards.figure]
+    return code_digest(["lookalike.stages.figures:figures"], [wildcards.figure, entry.get("options", {})])
+
+
+def longest_list(wildcards):
+    """How long the list of episodes of a data set must be for every recipe of this scale."""
+    sections = [plan.settings(recipe, wildcards.dataset, "segment")["segment"] for recipe in plan.recipe_names]
+    asked = [section for section in sections if section]
+    return {name: max(section[name] for section in asked) for name in ("shots", "episodes", "draws")}
+
+
+PICTURED = {
+    "sam_6": ["sam_segment_birds"],
+    "sam_7": ["sam_segment_birds_two", "sam_segment_birds_two_five"],
+}
+
+
+def pictured(part):
+    """What a figure of segmented episodes needs of its recipes, on this scale's data in the place of PASCAL-5i."""
+
+    def found(wildcards):
+        standing = [each for each in plan.datasets.values() if each.stands_for == "pascal5i"]
+        if not standing:
+            raise WorkflowError(f"{wildcards.figure}: no data set of scale {SCALE} stands for pascal5i")
+        dataset = standing[0]
+        recipes = PICTURED[wildcards.figure]
+        if part == "models":
+            model, trained = rules.train.output.model, [
+                plan.training_dataset(recipe, dataset.name) for recipe in recipes
+            ]
+            names = [plan.shared("train", recipe, on) for recipe, on in zip(recipes, trained)]
+            return [model.format(recipe=name, dataset=on, seed=plan.seeds[0]) for name, on in zip(names, trained)]
+        if part == "settings":
+            return [plan.settings(recipe, dataset.name, "segment")["segment"] for recipe in recipes]
+        of_dataset = {"manifest": ".csv", "episodes": ".episodes.csv"}
+        return f"{DATA}/splits/{dataset.name}{of_dataset[part]}" if part in of_dataset else dataset.root
+
+    return found

@@ -1,7 +1,7 @@
 rule embed:
     input:
         model=result_of("train", rules.train.output.model),
-        manifest=manifest_of,
+        manifest=pictures_of,
     output:
         embeddings=f"{RESULTS}/embeddings/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
     log:
@@ -13,7 +13,7 @@ rule embed:
         gpu=GPU,
     params:
         settings=settings("embed"),
-        root=root_of,
+        root=pictures_root,
         code=code("lookalike.stages.embed:embed", stage="embed"),
     message:
         "Embed {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"

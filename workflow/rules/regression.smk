@@ -30,7 +30,7 @@ rule reference:
         "../../environment.yml"
     params:
         tables=table_files,
-        reference=f"results/reference/{SCALE}.json",
+        reference=f"results/reference/{plan.folder}.json",
     message:
         "Write the committed numbers anew"
     script:

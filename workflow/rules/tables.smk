@@ -5,6 +5,7 @@ rule table:
         multiext(f"{RESULTS}/tables/{{table}}", ".csv", ".md", ".tex"),
     log:
         f"{LOGS}/tables/{{table}}.log",
+        tracking=f"{LOGS}/tables/{{table}}.tracking.log",
     localrule: True
     conda:
         "../../environment.yml"
@@ -47,3 +48,15 @@ rule tables:
     input:
         rules.page.output,
         collect(f"{RESULTS}/tables/{{table}}{{suffix}}", table=plan.table_names, suffix=[".csv", ".md", ".tex"]),
+
+
+# Asked for by name only: what each paper varies, one table per sweep.
+rule ablations:
+    input:
+        tables_of_family("ablations"),
+
+
+# Asked for by name only: every method with every loss at three embedding sizes.
+rule grid:
+    input:
+        tables_of_family("grid"),

@@ -1,7 +1,8 @@
 rule train:
     input:
-        manifest=manifest_of,
-        strangers=strangers_manifest,
+        manifest=pictures_of,
+        strangers=strangers_pictures,
+        selection=selection_of,
     output:
         model=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
         history=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.csv",
@@ -16,8 +17,8 @@ rule train:
         gpu=GPU,
     params:
         settings=settings("train"),
-        root=root_of,
-        strangers_root=strangers_root,
+        root=pictures_root,
+        strangers_root=strangers_pictures_root,
         code=code("lookalike.stages.train:train", stage="train"),
         resume=f"{RESULTS}/models/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
         tags=tags,

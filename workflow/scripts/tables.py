@@ -1,6 +1,6 @@
 """Assemble one table."""
 
-from lookalike.jobs import job_log
+from lookalike.jobs import call, job_log
 from lookalike.stages.tables import tables
 
 with job_log("tables", snakemake.log[0]):
@@ -12,3 +12,5 @@ with job_log("tables", snakemake.log[0]):
         metrics=snakemake.input.metrics,
         output=snakemake.output[0].removesuffix(".csv"),
     )
+
+call("track", log=snakemake.log.tracking, table=snakemake.wildcards.table, config=snakemake.config)

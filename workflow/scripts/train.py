@@ -18,5 +18,6 @@ call(
     tags=snakemake.params.tags,
     strangers=str(snakemake.input.strangers or ""),
     strangers_root=snakemake.params.strangers_root,
+    selection=str(snakemake.input.selection or ""),
     workers=snakemake.threads - 1,
 )

@@ -39,6 +39,7 @@ def train(
     tags: Mapping[str, str],
     strangers: str = "",
     strangers_root: str = "",
+    selection: str = "",
     workers: int = 0,
 ) -> None:
     """Train, and keep the model after the last epoch and after the best one.
@@ -56,6 +57,8 @@ def train(
         tags: by which MLflow finds the run.
         strangers: manifest of other pictures, for recipes with image noise; else empty.
         strangers_root: folder of these pictures.
+        selection: history of a training without some classes, whose best epoch on these is kept as the best one;
+            empty to keep the best epoch on the test pictures, as the papers do.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -84,6 +87,9 @@ def train(
         "data": hashlib.sha256(b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)).hexdigest(),
         "weights": weights_digest(settings["backbone"]["weights"]),
     }
+    keep = best_epoch(selection) if selection else None
+    if keep is not None:
+        facts["selected_epoch"] = keep
     about = {"settings": dict(settings), **facts}
     unfinished = ResumeFile(Path(resume), hashlib.sha256(canonical(about).encode()).hexdigest())
     with Tracked(tags, {"train": settings, **facts, "device": str(device)}) as tracked:
@@ -99,6 +105,7 @@ def train(
             device=device,
             workers=workers,
             after_epoch=tracked.epoch,
+            keep=keep,
         )
         with replacing(history) as path:
             found = pd.DataFrame(fitted.history)
@@ -110,6 +117,12 @@ def train(
         write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
         tracked.artifact(history)
     unfinished.remove()
+
+
+def best_epoch(history: str) -> int:
+    """The first epoch with the best R@1 in the history of a training; 0 for one without epochs."""
+    found = pd.read_csv(history).dropna(subset="R@1")
+    return int(found.sort_values("R@1", ascending=False, kind="stable")["epoch"].iloc[0]) if len(found) else 0
 
 
 def _measure(

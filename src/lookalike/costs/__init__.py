@@ -1,0 +1,1 @@
+"""What a call will cost, told before it starts: jobs, steps, hours and bytes on disk."""

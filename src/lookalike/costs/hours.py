@@ -1,0 +1,117 @@
+"""How long trainings take: as finished ones took, or by one measured step of each kind."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lookalike.paths import project_root
+from lookalike.training.learners import LEARNERS
+from lookalike.training.loop import seed_everything
+from lookalike.training.optimiser import build_optimiser
+
+PER_CLASS = 2
+PICTURES = {"cpu": 8, "cuda": 64}  # of a measured step; fewer would not keep a GPU busy
+
+
+@dataclass(frozen=True, order=True)
+class Kind:
+    """What the time of a step depends on, beside the batch. Losses of embeddings are small against the network."""
+
+    backbone: str
+    method: str
+    crop_px: tuple[int, int]  # height and width
+    mixed_precision: bool
+
+    def __str__(self) -> str:
+        precision = ", mixed precision" if self.mixed_precision else ""
+        height, width = self.crop_px
+        size = f"{height}" if height == width else f"{height} x {width}"
+        return f"{self.backbone}, {self.method}, {size} px{precision}"
+
+
+def crop_size(view: Mapping[str, Any]) -> tuple[int, int]:
+    """Height and width of the pictures that a view gives."""
+    height, width = np.broadcast_to(view["crop_px"], 2).tolist()
+    return height, width
+
+
+def kind_of(train: Mapping[str, Any]) -> Kind:
+    """The kind of a training, from the recipe's ``train`` section."""
+    method = " ".join(filter(None, (train["method"]["name"], train["method"].get("kind"))))
+    return Kind(train["backbone"]["name"], method, crop_size(train["image"]), train["mixed_precision"])
+
+
+def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
+    """Seconds that finished trainings of a recipe took, one per seed, as Snakemake recorded them."""
+    folder = project_root() / "results" / scale / "timings" / "train"
+    return [_seconds(path) for path in sorted(folder.glob(f"{recipe}-{dataset}-seed*.tsv"))]
+
+
+def picture_seconds(train: Mapping[str, Any], device: torch.device) -> float:
+    """Seconds per picture of one optimisation step, the second of two: forward, backward and update.
+
+    Weights are random, since they change no cost, and pictures too: reading and decoding them is not measured. On the
+    CPU one thread computes, as a job of the workflow does there.
+
+    Args:
+        train: the recipe's ``train`` section, with a loss.
+        device: to measure on.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _measured(train, device)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def device_at_hand() -> tuple[torch.device, str]:
+    """The device that jobs would use, and what it calls itself."""
+    if torch.cuda.is_available():
+        return torch.device("cuda"), torch.cuda.get_device_name()
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return torch.device("cpu"), f"one core of the CPU ({names[0] if names else 'unnamed'})"
+
+
+def _measured(train: Mapping[str, Any], device: torch.device) -> float:
+    pictures = PICTURES[device.type]
+    settings = {**train, "backbone": {**train["backbone"], "weights": None}}
+    seed_everything(0)
+    learner = LEARNERS[settings["method"]["name"]](settings, classes=pictures // PER_CLASS).to(device).train()
+    learner.model.to(memory_format=torch.channels_last)
+    learner.set_epoch(train["budget"]["epochs"])  # past any warm-up
+    optimiser = build_optimiser(settings["optimiser"], learner)
+    scaler = torch.amp.GradScaler(device.type, enabled=settings["mixed_precision"] and device.type == "cuda")
+    images = torch.randn(pictures, 3, *crop_size(settings["image"]), device=device)
+    labels = torch.arange(pictures, device=device) // PER_CLASS
+    seconds = 0.0
+    for _ in range(2):  # the first one also allocates
+        _wait(device)
+        started = time.perf_counter()
+        optimiser.zero_grad()
+        scaler.scale(learner(images, labels)).backward()
+        scaler.step(optimiser)
+        scaler.update()
+        _wait(device)
+        seconds = time.perf_counter() - started
+    return seconds / pictures
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _seconds(path: Path) -> float:
+    with path.open() as stream:
+        return float(next(csv.DictReader(stream, delimiter="\t"))["s"])

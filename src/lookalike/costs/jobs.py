@@ -1,0 +1,65 @@
+"""The jobs of a call: each training, embedding and evaluation once, however many runs share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lookalike.plan import Plan
+
+STAGES = ("train", "embed", "evaluate", "segment")  # of the jobs that work with a model
+
+
+class Run(NamedTuple):
+    """What a table cell is averaged over."""
+
+    recipe: str
+    dataset: str
+    seed: int
+
+
+class Job(NamedTuple):
+    """One job with a model, named as its result is stored."""
+
+    stage: str
+    recipe: str
+    dataset: str
+    seed: int
+
+
+def distinct_runs(plan: Plan) -> list[Run]:
+    """Recipe x data set x seed, each once however many tables show it."""
+    rows = plan.runs[["recipe", "dataset", "seed"]].to_dict("records")
+    return list(dict.fromkeys(Run(row["recipe"], row["dataset"], row["seed"]) for row in rows))
+
+
+def distinct_jobs(plan: Plan) -> list[Job]:
+    """The jobs behind all runs, each once however many runs share its result."""
+    return list(dict.fromkeys(job for run in distinct_runs(plan) for job in _behind(plan, run)))
+
+
+def job_counts(plan: Plan) -> dict[str, int]:
+    """How often ``snakemake tables`` runs each rule where no result exists yet, the target itself included."""
+    jobs = distinct_jobs(plan)
+    others = strangers_of(plan, jobs)
+    copied = {*others, *(job.dataset for job in jobs if job.stage in ("train", "embed"))}
+    counts = {"split": len(others | {job.dataset for job in jobs})}
+    counts["pictures"] = len(copied) if plan.picture_cache else 0
+    counts |= {stage: sum(job.stage == stage for job in jobs) for stage in STAGES}
+    counts["episodes"] = len({job.dataset for job in jobs if job.stage == "segment"})
+    return counts | {"table": len(plan.table_names), "page": 1, "tables": 1}
+
+
+def strangers_of(plan: Plan, jobs: list[Job]) -> set[str]:
+    """Data sets whose pictures replace others in some of these trainings."""
+    found = {plan.strangers(job.recipe, job.dataset) for job in jobs if job.stage == "train"}
+    return {each.name for each in found if each is not None}
+
+
+def _behind(plan: Plan, run: Run) -> Iterator[Job]:
+    recipe, dataset, seed = run
+    trained_on = plan.training_dataset(recipe, dataset)
+    yield Job("train", plan.shared("train", recipe, trained_on), trained_on, seed)
+    last = plan.last_stage(recipe)
+    for stage in ("embed", "evaluate") if last == "evaluate" else (last,):
+        yield Job(stage, plan.shared(stage, recipe, dataset), dataset, seed)

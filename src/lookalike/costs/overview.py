@@ -1,0 +1,190 @@
+"""What a call will cost, as ``lookalike plan`` prints it: what is known at once, then what has to be measured."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import torch
+
+from lookalike.costs.hours import PICTURES, Kind, device_at_hand, finished_seconds, kind_of, picture_seconds
+from lookalike.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
+from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
+from lookalike.costs.steps import role_sizes, training_steps
+from lookalike.parameters import Settings
+from lookalike.paths import project_root
+from lookalike.plan import Plan
+from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
+
+INDENT = " " * 11
+NOUNS = {"train": "trainings", "embed": "embeddings", "evaluate": "evaluations", "segment": "segmentations"}
+
+
+@dataclass(frozen=True)
+class Training:
+    """One distinct training; ``steps`` is ``None`` where the pictures are not counted yet."""
+
+    recipe: str
+    dataset: str
+    seed: int
+    settings: Settings
+    steps: int | None
+
+    @property
+    def pictures(self) -> int:
+        """Pictures of all its steps, each counted as often as it is seen; 0 while unknown."""
+        return (self.steps or 0) * int(self.settings["batch_size"])
+
+
+def print_plan(plan: Plan, *, measure: bool) -> None:
+    """Print jobs, steps and disk, then hours.
+
+    Args:
+        plan: of the call.
+        measure: whether to measure a step of each kind of training that has not finished yet.
+
+    Raises:
+        ValueError: naming recipe and data set, if the pictures cannot fill a batch of the recipe.
+    """
+    trainings = _trainings(plan)
+    _print_jobs(plan)
+    _print_table(plan, trainings)
+    _print_disk(plan, trainings)
+    _print_hours(plan, trainings, measure=measure)
+
+
+def _trainings(plan: Plan) -> list[Training]:
+    trainings = []
+    for job in distinct_jobs(plan):
+        if job.stage != "train":
+            continue
+        settings = plan.settings(job.recipe, job.dataset, "train")["train"]
+        sizes = role_sizes(plan.datasets[job.dataset]).get("train")
+        try:
+            steps = training_steps(settings, *sizes) if sizes else 0 if settings["loss"] is None else None
+        except ValueError as error:  # a sampler that these pictures cannot fill
+            raise ValueError(f"recipe {job.recipe} on {job.dataset}, train.sampler: {error}") from None
+        trainings.append(Training(job.recipe, job.dataset, job.seed, settings, steps))
+    return trainings
+
+
+def _print_jobs(plan: Plan) -> None:
+    counts = job_counts(plan)
+    runs = len(distinct_runs(plan))
+    seeds = f"seed{'s' if len(plan.seeds) > 1 else ''} {', '.join(map(str, plan.seeds))}"
+    listed = ", ".join(f"{count:,} {rule}" for rule, count in counts.items() if count)
+    print(f"Scale {plan.scale}: {plan.title}\n")
+    size = f"{counted(len(plan.table_names), 'table')}, {seeds}: {counted(runs, 'run')} (recipe x data set x seed)"
+    _print_fact("runs", size)
+    shared = "results that runs share are made once; those on disk are not made again"
+    _print_fact("jobs", f"{sum(counts.values()):,} at most: {listed}; {shared}")
+
+
+def _print_table(plan: Plan, trainings: Sequence[Training]) -> None:
+    """Per data set and in total: runs, jobs, and steps."""
+    jobs, runs = distinct_jobs(plan), distinct_runs(plan)
+    stages = [stage for stage in STAGES if any(job.stage == stage for job in jobs)]
+    rows = [["data set", "runs", *(NOUNS[stage] for stage in stages), "steps each", "steps"]]
+    named = {run.dataset for run in runs} | {job.dataset for job in jobs}
+    used = [name for name in plan.datasets if name in named]
+    for title, names in (*((name, [name]) for name in used), ("together", used)):
+        stages_here = [job.stage for job in jobs if job.dataset in names]
+        rows.append(
+            [title, f"{sum(run.dataset in names for run in runs):,}"]
+            + [f"{stages_here.count(stage):,}" for stage in stages]
+            + _steps([each for each in trainings if each.dataset in names])
+        )
+    print(f"\n{aligned(rows)}\n")
+
+
+def _steps(trainings: Sequence[Training]) -> list[str]:
+    """Least and most steps of a training, and those of all."""
+    known = [each.steps for each in trainings if each.steps]
+    if any(each.steps is None for each in trainings):
+        return ["unknown before the split", "unknown"]
+    if not known:
+        return ["0", "0"]
+    least, most = min(known), max(known)
+    return [f"{least:,}" if least == most else f"{least:,} to {most:,}", f"{sum(known):,}"]
+
+
+def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
+    jobs = distinct_jobs(plan)
+    names = strangers_of(plan, jobs) | {job.dataset for job in jobs}
+    archives = {name: archive_bytes(each) for name, each in plan.datasets.items() if name in names}
+    sizes = {name: "unknown" if size is None else human_bytes(size) for name, size in archives.items() if size != 0}
+    told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    models = sum(model_bytes(each.settings) for each in trainings)
+    embeddings = [
+        embeddings_bytes(plan.settings(job.recipe, job.dataset, "embed"), plan.datasets[job.dataset])
+        for job in jobs
+        if job.stage == "embed"
+    ]
+    download = sum(size or 0 for size in archives.values())
+    represented = sum(size or 0 for size in embeddings)
+    total, free = 2 * download + models + represented, shutil.disk_usage(project_root()).free
+    unknown = " and what is unknown" if None in (*archives.values(), *embeddings) else ""
+    _print_fact("download", f"{told}; unpacked about the same again" if told else "nothing")
+    _print_fact("models", f"up to {human_bytes(models)}: two checkpoints of each training, the last epoch and the best")
+    _print_fact("embeddings", "unknown before the split" if None in embeddings else f"up to {human_bytes(represented)}")
+    enough = "" if total < free else ": TOO LITTLE"
+    _print_fact("disk", f"up to {human_bytes(total)}{unknown}; {human_bytes(free)} are free here{enough}")
+
+
+def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) -> None:
+    finished = {
+        (each.recipe, each.dataset): finished_seconds(plan.scale, each.recipe, each.dataset) for each in trainings
+    }
+    taken = {key: fmean(seconds) for key, seconds in finished.items() if seconds}
+    done = [each for each in trainings if (each.recipe, each.dataset) in taken]
+    open_ = [each for each in trainings if (each.recipe, each.dataset) not in taken and each.steps != 0]
+    device, name = device_at_hand()
+    if done:
+        hours = human_seconds(sum(taken[each.recipe, each.dataset] for each in done))
+        runs = counted(sum(map(len, finished.values())), "finished run")
+        _print_fact("finished", f"{counted(len(done), 'training')} in {hours}, from {runs}, whatever the device was")
+    if not open_:
+        _print_fact("time", "every training has finished once")
+    elif any(each.steps is None for each in open_):
+        _print_fact("time", "unknown before the split, which counts the pictures")
+    elif not measure:
+        _print_fact("time", "not measured")
+    else:
+        per_picture = _measure_kinds(open_, device, name)
+        seconds = sum(per_picture[kind_of(each.settings)] * each.pictures for each in open_)
+        rest = "the other trainings" if done else "all trainings"
+        _print_fact("time", f"{human_seconds(seconds)} for {rest}, one after the other, on {name}")
+    on_gpu = measure and device.type == "cuda" and all(each.steps is not None for each in open_)
+    _print_fact("GPU hours", "those above" if open_ and on_gpu else "not measured")
+    _print_fact("left out", "reading and decoding of pictures, retrieval between epochs, embedding, evaluation")
+
+
+def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, float]:
+    """Seconds per picture by kind, each printed as soon as it is known."""
+    of_kind: dict[Kind, list[Training]] = {}
+    for each in trainings:
+        of_kind.setdefault(kind_of(each.settings), []).append(each)
+    pictures = PICTURES[device.type]
+    print()
+    _print_fact(
+        "measuring",
+        f"one optimisation step of each of {counted(len(of_kind), 'kind')} of training on {name}, with {pictures} "
+        "random pictures and weights, scaled linearly to the recipe's batch; losses of a kind count as equal",
+    )
+    found = {}
+    for kind, own in sorted(of_kind.items()):
+        print(f"{INDENT}{kind}: ", end="", flush=True)
+        found[kind] = picture_seconds(own[0].settings, device)
+        hours = human_seconds(found[kind] * sum(each.pictures for each in own))
+        print(f"{human_seconds(found[kind] * pictures)}, {counted(len(own), 'training')}, {hours}", flush=True)
+    return found
+
+
+def _print_fact(title: str, text: str) -> None:
+    start = f"{title:<{len(INDENT)}}"
+    print(
+        textwrap.fill(text, WIDTH, initial_indent=start, subsequent_indent=INDENT, break_on_hyphens=False), flush=True
+    )

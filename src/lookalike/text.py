@@ -1,0 +1,47 @@
+"""Numbers, lines and columns as the command prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WIDTH = 100
+
+
+def human_bytes(size: int) -> str:
+    """Bytes as a person reads them, in powers of 1,000 as disks are sold."""
+    number = float(size)
+    for unit in ("bytes", "kB", "MB"):
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:,.1f} GB"
+
+
+def human_seconds(seconds: float) -> str:
+    """A duration as a person reads it: seconds, minutes or hours."""
+    if seconds < 99.5:
+        return f"{seconds:.2g} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} h" if seconds < 36000 else f"{seconds / 3600:,.0f} h"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, which is put into the plural where it must be."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def one_line(text: str) -> str:
+    """The text with single spaces and no line breaks."""
+    return " ".join(text.split())
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of equal length as columns: the first one to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(pairs))
+        for pairs in (list(zip(row, widths, strict=True)) for row in rows)
+    ]
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,50 @@
+"""Steps of a training: epochs times batches, told by the recipe or by its sampler."""
+
+import pytest
+
+from lookalike.costs.steps import role_sizes, training_steps
+from lookalike.plan import Plan
+from trainings import section
+
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
+
+
+def test_a_number_of_batches_in_the_recipe_decides():
+    budget = {"epochs": 7, "batches_per_epoch": 11}
+    assert training_steps(section("embedder", {"budget": budget}), 600, 10) == 77
+
+
+def test_without_a_number_an_epoch_shows_every_picture_about_once():
+    train = section("embedder", {"budget": {"epochs": 3, "batches_per_epoch": None}, "batch_size": 20})
+    assert training_steps(train, 600, 10) == 3 * 600 // 20
+
+
+def test_groups_of_classes_make_as_many_batches_as_they_come_back():
+    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 8})
+    train["sampler"] = {"name": "grouped", "per_class": 2, "repeats": 5}
+    assert training_steps(train, 600, 13) == 13 // 4 * 5
+
+
+@pytest.mark.parametrize(("share", "expected"), [(1.0, 30), (0.5, 15)])
+def test_classes_that_are_left_out_make_no_batches(share, expected):
+    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 20})
+    train["noise"] = {**train["noise"], "classes": share}
+    assert training_steps(train, 600, 10) == expected
+
+
+def test_without_a_loss_nothing_is_trained():
+    assert training_steps({**section("embedder"), "loss": None}, 600, 10) == 0
+
+
+def test_published_sizes_are_used_until_there_is_a_manifest(params):
+    dataset = Plan(MINI).datasets["figurines_birds"]
+    assert role_sizes(dataset) == {"train": (651, 36), "test": (658, 36)}
+    manifest = params.parent / "data" / "splits" / "figurines_birds.csv"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("path,label,role\na,1,train\nb,1,train\nc,2,test\n")
+    assert role_sizes(dataset) == {"train": (2, 1), "test": (1, 1)}
+
+
+def test_own_pictures_are_unknown_before_their_split(params):
+    overlay = {**MINI, "name": "mine", "datasets": {"pictures": {"layout": "folder", "folder": "x"}}}
+    assert role_sizes(Plan(overlay).datasets["pictures"]) == {}

@@ -1,0 +1,107 @@
+"""``lookalike plan`` prints what a call will cost, and starts nothing."""
+
+import pytest
+
+from lookalike.command import WIDTH, main
+
+OWN = """
+name: own
+datasets:
+  pictures: {layout: folder, folder: pictures}
+"""
+
+
+def printed(capsys, *arguments):
+    assert main(["plan", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def facts(text):
+    """The text with single spaces, to find phrases wherever a line ends."""
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def project(params):
+    """A project without data and results."""
+    return params.parent
+
+
+def test_the_plan_of_the_papers_is_told_without_measuring(project, capsys):
+    text = printed(capsys, "--scale", "paper", "--tables", "diml_4", "avsl_1", "--no-measure")
+    assert "Scale paper: the papers' data sets with ResNet-50" in text
+    assert "2 tables, seed 0: " in text
+    assert "GPU hours not measured" in facts(text)
+    assert "download cub 1.2 GB, cars 2.0 GB, sop 3.1 GB; unpacked about the same again" in facts(text)
+    assert all(len(line) <= WIDTH for line in text.splitlines())
+    assert {each.name for each in project.iterdir()} == {"params", "workflow", "Snakefile"}
+
+
+def test_the_columns_add_up(project, capsys):
+    lines = printed(capsys, "--scale", "paper", "--tables", "diml_1", "avsl_1", "--no-measure").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("data set"))
+    rows = [line.replace(" to ", "-").replace(",", "").split() for line in lines[start + 1 :]]
+    rows = rows[: next(number for number, row in enumerate(rows) if row[:1] == ["together"]) + 1]
+    assert [row[0] for row in rows] == ["cub", "cars", "sop", "together"]
+    for column in (1, 2, 3, 4, 6):
+        assert sum(int(row[column]) for row in rows[:-1]) == int(rows[-1][column]) > 0
+
+
+def test_hours_come_from_measured_steps_of_every_kind(project, capsys):
+    text = facts(printed(capsys, "--scale", "mini", "--tables", "avsl_1", "--seeds", "0", "1"))
+    assert "seeds 0, 1: 24 runs" in text
+    assert "tiny, avsl, 56 px: " in text
+    assert "tiny, embedder, 56 px: " in text
+    assert "for all trainings, one after the other, on " in text
+
+
+def test_finished_trainings_are_taken_at_their_own_seconds(project, capsys):
+    folder = project / "results" / "mini" / "timings" / "train"
+    folder.mkdir(parents=True)
+    for dataset in ("figurines_birds", "figurines_vehicles", "figurines_products"):
+        (folder / f"avsl_margin-{dataset}-seed0.tsv").write_text("s\th:m:s\n40.0\t0:00:40\n")
+    text = facts(printed(capsys, "--scale", "mini", "--tables", "avsl_1", "--no-measure"))
+    assert "finished 3 trainings in 2 min, from 3 finished runs, whatever the device was" in text
+
+
+def write_split(project, *, classes):
+    manifest = project / "data" / "own" / "splits" / "pictures.csv"
+    manifest.parent.mkdir(parents=True)
+    rows = [f"{role}/{number},{number % classes},{role}" for role in ("train", "test") for number in range(3000)]
+    manifest.write_text("\n".join(["path,label,role", *rows]) + "\n")
+
+
+def test_pictures_that_cannot_fill_a_batch_are_noticed(project, capsys):
+    (project / "own.yaml").write_text(OWN)
+    write_split(project, classes=30)
+    assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "on pictures, train.sampler: batch_size=180 with per_class=4 needs 45 classes, there are 30" in captured.err
+
+
+def test_own_pictures_are_counted_by_their_split(project, capsys):
+    (project / "own.yaml").write_text(OWN)
+    text = facts(printed(capsys, "--configfile", str(project / "own.yaml"), "--no-measure"))
+    assert "time unknown before the split, which counts the pictures" in text
+    write_split(project, classes=300)
+    text = facts(printed(capsys, "--configfile", str(project / "own.yaml"), "--no-measure"))
+    assert "unknown" not in text
+    assert "Scale own: own" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--scale", "papre"], "params/scales/papre.yaml does not exist"),
+        (["--tables", "diml_9"], "unknown 'diml_9', did you mean 'diml_"),
+        (["--seeds", "zero"], "'zero' is not of type 'integer'"),
+        (["--configfile", "mine.yaml"], "mine.yaml: "),
+    ],
+)
+def test_a_wrong_name_is_one_line_and_nothing_else(project, capsys, arguments, message):
+    assert main(["plan", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1

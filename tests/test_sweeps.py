@@ -1,0 +1,120 @@
+"""A sweep is a table with a row for every combination of its choices."""
+
+import pytest
+
+from lookalike.plan import Plan
+from projects import spoil
+
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
+
+
+@pytest.fixture
+def sweep(params):
+    """Write a sweep named ``tried`` over the recipe ``margin``, and plan with it at scale paper."""
+
+    def write(axes, recipe="  recipe: margin\n"):
+        text = f"tried:\n  title: tried\n{recipe}  axes: {axes}\n  datasets: [cub]\n  metrics: [R@1]\n"
+        (params / "sweeps" / "own.yaml").write_text(text)
+        return Plan({**MINI, "scale": "paper", "tables": ["tried"]})
+
+    return write
+
+
+def test_every_combination_of_two_axes_is_a_row_with_a_recipe(sweep):
+    plan = sweep(
+        "{margin: {key: train.loss.margin, values: [0.1, 0.2]}, size: {key: train.embedding.dim, values: [64, 128]}}"
+    )
+    runs = plan.runs_of("tried")
+    assert list(runs["recipe"]) == ["tried_0_1_64", "tried_0_1_128", "tried_0_2_64", "tried_0_2_128"]
+    assert list(runs["label"])[0] == "margin = 0.1, size = 64"
+    train = plan.settings("tried_0_2_64", "cub")["train"]
+    assert (train["loss"]["margin"], train["embedding"]["dim"], train["batch_size"]) == (0.2, 64, 112)
+
+
+def test_a_named_choice_may_be_like_a_recipe_and_hold_more_where_another_axis_has_a_value(sweep):
+    axes = """
+    loss: {margin: {like: margin}, softmax: {like: softmax}}
+    way:
+      plain: {}
+      other: {train: {batch_size: 64}, where: {loss: {softmax: {train: {batch_size: 32}}}}}"""
+    plan = sweep(axes, recipe="")
+    sizes = {
+        point.name: plan.settings(point.name, "cub")["train"]["batch_size"] for point in plan.sweeps["tried"].points
+    }
+    assert sizes == {
+        "tried_margin_plain": 112,
+        "tried_margin_other": 64,
+        "tried_softmax_plain": 112,
+        "tried_softmax_other": 32,
+    }
+    assert plan.settings("tried_softmax_plain", "cub")["train"]["loss"]["name"] == "softmax"
+
+
+def test_a_point_shares_the_runs_of_an_equal_recipe_and_of_an_equal_point(sweep):
+    plan = sweep(
+        "{truncation: {key: evaluate.scoring.truncation, values: [100, 7, 9]}}", recipe="  recipe: margin_diml\n"
+    )
+    assert plan.shared("evaluate", "tried_100", "cub") == "margin_diml"
+    assert plan.shared("evaluate", "tried_7", "cub") == "tried_7"
+    assert plan.shared("train", "tried_7", "cub") == plan.shared("train", "tried_9", "cub") == "margin"
+
+
+def test_parts_that_cannot_be_combined_have_no_run_but_a_note_with_the_reason():
+    plan = Plan({**MINI, "tables": ["grid"]})
+    labels = set(plan.runs_of("grid")["label"])
+    assert "margin, avsl, size = 64" in labels
+    assert "contrastive, avsl, size = 64" not in labels
+    notes = plan.table("grid")["notes"]
+    assert [
+        note for note in notes if "'avsl' takes only margin, proxy_anchor" in note and "avsl with contrastive;" in note
+    ]
+
+
+def test_every_loss_stands_in_the_grid_or_is_said_to_be_missing():
+    from lookalike.source import lookup
+
+    losses = {point.at["loss"] for point in Plan({**MINI, "tables": ["grid"]}).sweeps["grid"].points}
+    assert lookup("lookalike.losses", "LOSSES").keys() - losses == {
+        "part_cross_entropy"
+    }  # of stripes, not of one vector
+
+
+def test_every_sweep_can_run_at_mini_and_at_the_papers_scale():
+    for scale in ("mini", "paper"):
+        plan = Plan({**MINI, "scale": scale})
+        assert all(len(plan.runs_of(name)) for name in plan.sweeps)
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        (
+            "{margin: {key: train.los.margin, values: [0.1]}}",
+            r"recipe tried_0_1 on cub, train: unknown key 'los', did you",
+        ),
+        ("{loss: {odd: {train: {loss: {name: margn}}}}}", r"train\.loss\.name: unknown 'margn', did you mean 'margin'"),
+        ("{loss: {odd: {like: margn}}}", r"own\.yaml, tried\.axes\.loss\.odd\.like: "),
+        ("{size: {key: size, values: [1]}}", r"own\.yaml, tried\.axes\.size"),
+        ("{size: {key: train.embedding.dim, values: []}}", r"own\.yaml, tried\.axes\.size"),
+    ],
+)
+def test_a_sweep_that_cannot_be_meant_is_refused(sweep, axes, message):
+    with pytest.raises(ValueError, match=message):
+        _ = sweep(axes).runs
+
+
+def test_a_recipe_that_does_not_exist_is_refused(sweep):
+    with pytest.raises(ValueError, match=r"own\.yaml, tried\.recipe: unknown 'margn', did you mean 'margin'"):
+        _ = sweep("{size: {key: train.embedding.dim, values: [64]}}", recipe="  recipe: margn\n").runs
+
+
+def test_a_name_that_stands_twice_is_refused(params):
+    (params / "sweeps" / "own.yaml").write_text((params / "sweeps" / "grid.yaml").read_text())
+    with pytest.raises(ValueError, match="a sweep named 'grid' exists already"):
+        _ = Plan({**MINI, "tables": ["grid"]}).runs
+
+
+def test_a_sweep_may_not_take_the_name_of_a_table(params):
+    spoil(params / "sweeps" / "grid.yaml", "\ngrid:", "\navsl_1:")
+    with pytest.raises(ValueError, match="a table named 'avsl_1' exists already"):
+        _ = Plan({**MINI, "tables": ["avsl_1"]}).sweeps

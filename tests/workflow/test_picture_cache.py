@@ -1,0 +1,88 @@
+"""Smaller copies of the pictures, in real calls of Snakemake."""
+
+import re
+import shutil
+
+import pytest
+from safetensors.torch import load_file
+
+from projects import spoil
+
+LINE = "--cores all tables --configfile own.yaml"
+CACHE = "picture_cache: {shorter_side_px: 32, encoding: png, broken: stop}\n"
+TABLE = "few: {title: few, datasets: own, metrics: [R@1], rows: [{label: Margin, recipe: margin}]}\n"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def short(project):
+    """The project with a table of one training; its views resize to 32 px."""
+    (project.root / "params" / "tables" / "few.yaml").write_text(TABLE)
+    project.edit("own.yaml", "tables: [comparison]", "tables: [few]")
+    return project
+
+
+def cached(project, cache=CACHE):
+    with (project.root / "own.yaml").open("a") as stream:
+        stream.write(cache)
+    return project
+
+
+def embeddings(project):
+    (path,) = (project.root / "results" / "own" / "embeddings").rglob("*.safetensors")
+    return load_file(path)
+
+
+def test_png_copies_of_the_views_size_give_the_same_embeddings(short, tmp_path_factory):
+    other = type(short)(tmp_path_factory.mktemp("cached") / "project")
+    shutil.copytree(short.root, other.root)
+    for project in (short, cached(other)):
+        done = project.run(LINE)
+        assert done.returncode == 0, done.stderr
+    before, after = embeddings(short), embeddings(other)
+    assert before.keys() == after.keys()
+    assert all(before[name].equal(after[name]) for name in before)
+    (copy,) = (path for path in (other.root / "data" / "own" / "pictures").iterdir() if path.suffix == ".csv")
+    assert copy.name == "pictures-32px-png.csv"
+    assert "48 pictures in " in (other.root / "logs" / "own" / "pictures" / "pictures.log").read_text()
+    again = other.run(LINE)
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count(short):
+    broken = short.root / "pictures" / "class7" / "5.png"
+    broken.write_bytes(broken.read_bytes()[:200])
+    done = cached(short).run(LINE)
+    assert done.returncode != 0
+    assert re.search(r"pictures: pictures/class7/5\.png: no readable picture", done.stdout + done.stderr)
+    spoil(short.root / "own.yaml", "broken: stop", "broken: skip")
+    done = short.run(LINE)
+    assert done.returncode == 0, done.stderr
+    log = (short.root / "logs" / "own" / "pictures" / "pictures.log").read_text()
+    assert "47 pictures in " in log
+    assert "1 skipped\nclass7/5.png" in log
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("{shorter_side_px: 0, encoding: png, broken: stop}", "picture_cache.shorter_side_px: 0 is less than"),
+        ("{shorter_side_px: 32, encoding: gif, broken: stop}", "picture_cache.encoding: 'gif' is not allowed"),
+        ("{shorter_side_px: 32, encoding: png, broken: stopp}", "'stopp' is not allowed, did you mean 'stop'"),
+        ("{shorter_side_px: 32, encoding: png}", "'broken' is a required property"),
+        ("{shorter_side: 32}", "picture_cache"),
+    ],
+)
+def test_a_cache_that_cannot_be_meant_is_refused_before_any_job(short, wrong, message):
+    done = cached(short, f"picture_cache: {wrong}\n").run(f"-n {LINE}")
+    assert done.returncode != 0
+    assert message in done.stdout + done.stderr
+
+
+def test_attention_is_measured_on_the_originals(short):
+    done = cached(short).run("-n results/own/attributions/margin/pictures/seed0.json --configfile own.yaml")
+    assert done.returncode == 0, done.stderr
+    output = done.stdout + done.stderr
+    assert re.search(r"Measure the attention[^\n]*\nReason: [^\n]*data/own/splits/pictures\.csv", output)
+    assert re.search(r"Train [^\n]*\nReason: [^\n]*data/own/pictures/pictures-32px-png\.csv", output)

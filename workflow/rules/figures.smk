@@ -1,0 +1,29 @@
+rule figure:
+    input:
+        files_of_figure,
+    output:
+        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".md"),
+    log:
+        f"{LOGS}/figures/{{figure}}.log",
+    wildcard_constraints:
+        figure=r"[a-z][a-z0-9_]*",
+    conda:
+        "../../environment.yml"
+    threads: threads_of_figure
+    resources:
+        gpu=GPU,
+    params:
+        entry=lambda wildcards: figures[wildcards.figure],
+        runs=lambda wildcards: figure_runs(plan, figures[wildcards.figure]),
+        scale=plan.title,
+        code=code_of_figure,
+    message:
+        "Draw {wildcards.figure}"
+    script:
+        "../scripts/figures.py"
+
+
+# Asked for by name only: `snakemake --cores all --resources gpu=1 figures`.
+rule figures:
+    input:
+        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".md"]),

@@ -1,0 +1,40 @@
+# Only with `--config selection=held_out`: the epoch that is reported is chosen without a look at the test classes.
+rule hold_out:
+    input:
+        manifest=pictures_of,
+    output:
+        manifest=f"{RESULTS}/selection/{{dataset}}/seed{{seed}}.csv",
+    log:
+        f"{LOGS}/hold_out/{{dataset}}-seed{{seed}}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        code=code("lookalike.stages.hold_out:hold_out"),
+    message:
+        "Hold out classes of {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/hold_out.py"
+
+
+use rule train as select with:
+    input:
+        manifest=rules.hold_out.output.manifest,
+        strangers=strangers_pictures,
+        selection=[],
+    output:
+        model=temp(f"{RESULTS}/selection/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors"),
+        history=f"{RESULTS}/selection/{{recipe}}/{{dataset}}/seed{{seed}}.csv",
+    log:
+        f"{LOGS}/select/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/timings/select/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+    params:
+        settings=settings("train"),
+        root=pictures_root,
+        strangers_root=strangers_pictures_root,
+        code=code("lookalike.stages.train:train", stage="train"),
+        resume=f"{RESULTS}/selection/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
+        tags={},
+    message:
+        "Select the epoch of {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
