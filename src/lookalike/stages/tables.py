@@ -30,7 +30,7 @@ def tables(
         metrics: JSON files of the runs, in their order.
         output: path without extension; ``.csv`` holds every cell, ``.md`` and ``.tex`` are made of it for readers.
     """
-    checkpoint = table.get("checkpoint", "best")
+    checkpoint = "last" if table.get("checkpoint") == "last" else "best"
     measured = [read_json(path) for path in metrics]
     scored = [
         {**run, "metrics": found[checkpoint], "queries": found["queries"], "code": found.get("code", "")}

@@ -1,0 +1,123 @@
+"""How reliable the nodes of AVSL's graph are, and how much their reliability depends on the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from lookalike.figures.form import Check, Figure, Run
+from lookalike.figures.trained import read_pictures, read_trained
+from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.avsl.representation import Representation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+FEW = 0.1  # share up to which this project calls nodes few
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Histograms over nodes and pairs of test pictures, and over nodes.
+
+    Args:
+        runs: models, every one an AVSL.
+        options: ``pictures`` on either side, all pairs of which count; ``seed`` of their draw; ``bins``;
+            ``unreliable``, below which a reliability counts as such; ``near_zero``, the same of a coefficient's size.
+
+    Returns:
+        ``quantity`` (``reliability`` p or ``coefficient`` alpha), ``level`` from 2 on, ``dataset, seed``, ``value`` in
+        the middle of a bin, its ``share`` of the histogram, and of the whole histogram the share ``below``.
+
+    Raises:
+        ValueError: for a model that is no AVSL, or too few test pictures.
+
+    Source: AVSL, Fig. 10.
+    """
+    frames = []
+    for run in runs:
+        trained, view, device = read_trained(run, AVSL)
+        model = cast(AVSL, trained)
+        pictures = read_pictures(run, view)
+        count = options["pictures"]
+        if 2 * count > len(pictures.rows):
+            raise ValueError(f"{run.manifest} has {len(pictures.rows)} test pictures, {2 * count} are needed")
+        drawn = torch.randperm(len(pictures.rows), generator=torch.Generator().manual_seed(options["seed"]))
+        with torch.no_grad():
+            seen = Representation.cat(
+                [model(images) for images, _ in pictures.tensors(drawn[: 2 * count].tolist(), device)]
+            )
+            trust = model.explain(seen[:count], seen[count:]).reliability
+        for level in range(1, len(model.levels)):
+            about = {"level": level + 1, "dataset": run.dataset, "seed": run.seed}
+            reliable = trust[level].flatten().cpu().numpy()
+            slopes = model.alpha[level - 1].detach().cpu().numpy()
+            widest = np.abs(slopes).max()
+            frames += [
+                _histogram("reliability", reliable, (0, 1), reliable < options["unreliable"], options["bins"], about),
+                _histogram(
+                    "coefficient",
+                    slopes,
+                    (-widest, widest),
+                    np.abs(slopes) < options["near_zero"],
+                    options["bins"],
+                    about,
+                ),
+            ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _histogram(
+    quantity: str,
+    values: NDArray[Any],
+    limits: tuple[float, float],
+    low: NDArray[np.bool_],
+    bins: int,
+    about: Mapping[str, Any],
+) -> pd.DataFrame:
+    counted, edges = np.histogram(values, bins, range=limits)
+    columns = {"value": (edges[1:] + edges[:-1]) / 2, "share": counted / len(values), "below": low.mean()}
+    return pd.DataFrame({"quantity": quantity, **about, **columns})
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """Reliability on the left, coefficient on the right, a line per level."""
+    from lookalike.figures.style import LOOKS, legend_below, panels
+
+    figure, axes = panels(1, 2, height=2.0)
+    titles = {"reliability": "reliability p", "coefficient": "coefficient α"}
+    for panel, (quantity, title) in zip(axes[0], titles.items(), strict=True):
+        own = frame[frame["quantity"] == quantity]
+        for look, (level, of_level) in zip(LOOKS, own.groupby("level"), strict=False):
+            bars = of_level[of_level["seed"] == of_level["seed"].min()]
+            shares = 100 * bars["share"]
+            panel.step(
+                bars["value"], shares, where="mid", color=look.colour, linestyle=look.line, label=f"level {level}"
+            )
+        panel.set_xlabel(title)
+        panel.set_ylim(bottom=0)
+    axes[0, 0].set_ylabel("share (%)")
+    legend_below(figure, axes[0, 0], columns=3)
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """Whether few nodes are unreliable, and few coefficients near zero, on every level."""
+    below = frame.groupby(["quantity", "level"])["below"].mean()
+    words = {
+        "reliability": "pairs of node and pair of pictures are unreliable",
+        "coefficient": "coefficients lie near zero",
+    }
+    found = []
+    for quantity, what in words.items():
+        shares = below[quantity]
+        listed = ", ".join(f"{100 * share:.1f} % on level {level}" for level, share in shares.items())
+        found.append(Check(f"few (at most {100 * FEW:.0f} %) {what}: {listed}", bool((shares <= FEW).all())))
+    return found
+
+
+HISTOGRAMS = Figure(data, draw, checks)

@@ -1,0 +1,43 @@
+"""The words beside a figure: what it shows, from which runs, what the paper says of it and whether that holds here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lookalike.figures.form import Check, Run
+
+VERDICTS = {True: "holds", False: "does not hold", None: "measured"}
+
+
+def caption(entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Check], scale: str) -> str:
+    """A page of Markdown.
+
+    Args:
+        entry: of ``params/figures.yaml``.
+        runs: that the figure reads; none for one that computes everything by itself.
+        checks: of its data.
+        scale: what the scale calls itself.
+    """
+    chosen = entry.get("chosen")
+    parts = [
+        f"# {entry['place']}: {entry['title']}",
+        entry["shows"],
+        f"**Data.** {_sources(runs, scale) if runs else 'Computed for this figure; the same at every scale.'}",
+        *([f"**Chosen here**, as the paper does not say: {chosen}"] if chosen else []),
+        f"**The paper says:** {entry['says']}",
+        "**Here:**",
+        "\n".join(f"- {VERDICTS[check.holds]}: {check.says}" for check in checks),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sources(runs: Sequence[Run], scale: str) -> str:
+    datasets = {run.dataset: run.published for run in runs}
+    named = ", ".join(
+        name if name == published else f"{name} (stands for {published})" for name, published in datasets.items()
+    )
+    seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
+    recipes = ", ".join(f"`{recipe}`" for recipe in dict.fromkeys(run.recipe for run in runs))
+    reads = " and ".join(dict.fromkeys(run.reads for run in runs))
+    return f"{named}; {scale}; seeds {seeds}; {reads} of {recipes}."

@@ -1,0 +1,107 @@
+"""How all figures look: as wide as a column, no text below 7 points, series told apart without colour too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+WIDTH = 3.3  # inches, 84 mm
+RESOLUTION = 300  # dots per inch of the PNG
+
+
+class Look(NamedTuple):
+    """What tells one series from the others."""
+
+    colour: str
+    marker: str
+    line: str
+
+
+# The colours of Okabe and Ito, which colour-blind readers tell apart; yellow is left out, too pale for lines.
+LOOKS = [
+    Look("#0072B2", "o", "-"),  # blue
+    Look("#E69F00", "s", "--"),  # orange
+    Look("#009E73", "^", "-."),  # bluish green
+    Look("#CC79A7", "D", ":"),  # reddish purple
+    Look("#D55E00", "v", (0, (5, 1, 1, 1, 1, 1))),  # type: ignore[arg-type]  # vermilion
+    Look("#56B4E9", "P", (0, (1, 1))),  # type: ignore[arg-type]  # sky blue
+    Look("#000000", "X", (0, (6, 2))),  # type: ignore[arg-type]
+]
+METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+REFERENCE = "#595959"  # lines that are no measurement: chance, theory, a published value
+
+SETTINGS: Any = {  # of matplotlib
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that pictures are the same everywhere
+    "font.size": 7,
+    "axes.labelsize": 7,
+    "axes.titlesize": 7,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.4,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.2,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "savefig.dpi": RESOLUTION,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "lookalike",  # equal data give equal files
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Everything drawn and saved inside looks alike."""
+    with mpl.rc_context(SETTINGS):
+        yield
+
+
+def panels(rows: int, columns: int, *, height: float, **options: Any) -> tuple[Figure, NDArray[Any]]:
+    """An empty picture of column width.
+
+    Args:
+        rows: of panels.
+        columns: of panels.
+        height: of the whole picture in inches.
+        options: as ``Figure.subplots`` takes them.
+
+    Returns:
+        The picture and its axes ``(rows, columns)``.
+    """
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes: NDArray[Any] = figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, axes
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int = 2) -> None:
+    """One legend for all panels, below them."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, columnspacing=1.2)
+
+
+def save(figure: Figure, path: Path, kind: str) -> None:
+    """Write a picture without date and version, so that equal data give equal files.
+
+    Args:
+        figure: the picture.
+        path: of the file, of any suffix.
+        kind: ``svg`` or ``png``.
+
+    Raises:
+        ValueError: for another kind.
+    """
+    if kind not in METADATA:
+        raise ValueError(f"{path}: kind={kind!r} is unknown, known are {', '.join(METADATA)}")
+    figure.savefig(path, format=kind, metadata=METADATA[kind])

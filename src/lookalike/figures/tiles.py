@@ -1,0 +1,68 @@
+"""Pictures and maps in the data of a figure, and how they are drawn.
+
+The data name a picture by its path and keep a map as its cells, ``row, column, value``; both are put together when the
+figure is drawn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TILE_PX = 112  # side of a drawn picture, so that a file with twenty of them stays small
+PAGE_WIDTH = 6.9  # inches, both columns
+
+
+def cells(heat: Tensor, **about: Any) -> pd.DataFrame:
+    """Rows of a map ``(h, w)``: ``row, column, value``, and what it is about in each."""
+    grid = heat.detach().cpu().double().numpy()
+    row, column = np.indices(grid.shape)
+    return pd.DataFrame({**about, "row": row.ravel(), "column": column.ravel(), "value": grid.ravel()})
+
+
+def grid(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """Map ``(h, w)`` from its cells."""
+    values: NDArray[np.float64] = rows.pivot(index="row", columns="column", values="value").to_numpy()
+    return values
+
+
+def photograph(rows: pd.DataFrame) -> NDArray[np.uint8]:
+    """Crop of a picture ``(TILE_PX, TILE_PX, 3)``, from a single row with ``picture, resize_px, crop_px``."""
+    from PIL import Image
+
+    from lookalike.training.images import Images
+
+    [row] = rows.to_dict("records")
+    view = {"crop_px": int(row["crop_px"]), "resize_px": None if pd.isna(row["resize_px"]) else int(row["resize_px"])}
+    pixels = Images([Path(row["picture"])], view)[0, 0][0].permute(1, 2, 0).numpy()
+    return np.asarray(Image.fromarray(pixels).resize((TILE_PX, TILE_PX), Image.Resampling.BICUBIC))
+
+
+def under(picture: NDArray[np.uint8], heat: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """A picture, grey, under a map of any size, brought to [0, 1] by itself."""
+    import torch
+
+    from lookalike.methods.sam.masks import heat_map
+    from lookalike.segmentation.pictures import heated
+
+    fine = heat_map(torch.from_numpy(heat).float(), (picture.shape[0], picture.shape[1]))
+    return heated(picture, fine.numpy())
+
+
+def tile(axes: Axes, picture: NDArray[np.uint8], frame: tuple[str, str] | None = None) -> None:
+    """Draw a picture without scales, in a frame of ``(colour, line)`` if there is one."""
+    axes.imshow(picture, interpolation="none")  # as it is in an SVG
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(False)
+    axes.spines[:].set_visible(frame is not None)
+    if frame is not None:
+        axes.spines[:].set(color=frame[0], linestyle=frame[1], linewidth=1.6)
