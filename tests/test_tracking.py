@@ -6,7 +6,17 @@ import sys
 
 import pytest
 
-from lookalike.tracking import Tracked, metric_name
+from lookalike.tracking import (
+    IDENTITY,
+    LONGEST_TAG,
+    Tracked,
+    Uses,
+    copies_of,
+    copy_of,
+    metric_name,
+    tag_runs,
+    with_cells,
+)
 
 TAGS = {"scale": "mini", "recipe": "margin", "dataset": "birds", "seed": "0", "experiment": "diml"}
 LOG = """
@@ -96,3 +106,68 @@ def test_a_failing_run_is_not_hidden():
 
 def test_metric_names_are_spelt_as_mlflow_allows():
     assert metric_name("MAP@R") == "MAP_at_R"
+
+
+def uses(recipe="margin", cells=("Margin/cub",), **parameters):
+    identity = {key: TAGS[key] for key in IDENTITY} | {"recipe": recipe}
+    return Uses(identity, [recipe], list(cells), parameters, {"settings": "0123456789ab", "code": "abc"})
+
+
+@pytest.mark.slow
+def test_tables_add_up_on_the_tags_of_a_run_and_replace_only_what_they_said_themselves(client):
+    with Tracked(TAGS, {"train": {"epochs": 4}}):
+        pass
+    tag_runs("one", [uses(cells=["Margin/cub", "Old/cub"])])
+    tag_runs("two", [uses(cells=["Again/cub"]), uses("unknown")])
+    tag_runs("one", [uses(cells=["Margin/cub"])])
+    (run,) = runs(client)
+    assert run.data.tags["tables"] == "one/Margin/cub; two/Again/cub"
+    assert (run.data.tags["recipes"], run.data.tags["settings"]) == ("margin", "0123456789ab")
+    assert "outdated" not in run.data.tags
+
+
+@pytest.mark.slow
+def test_parameters_are_completed_and_those_that_cannot_be_changed_are_named(client):
+    with Tracked(TAGS, {"train": {"epochs": 4}}):
+        pass
+    tag_runs("one", [uses(**{"train.epochs": "4", "evaluate.scoring.name": "cosine"})])
+    (run,) = runs(client)
+    assert run.data.params == {"train.epochs": "4", "evaluate.scoring.name": "cosine"}
+    tag_runs("one", [uses(**{"train.epochs": "4", "evaluate.scoring.name": "graph"})])
+    (run,) = runs(client)
+    assert run.data.tags["outdated"] == "evaluate.scoring.name"
+    tag_runs("one", [uses(**{"train.epochs": "4", "evaluate.scoring.name": "cosine"})])
+    assert runs(client)[0].data.tags["outdated"] == ""
+
+
+@pytest.mark.slow
+def test_a_run_is_read_back_by_its_id_and_by_its_tags(client):
+    with Tracked(TAGS, {"train": {"epochs": 4}}) as tracked:
+        tracked.metrics({"best/R@1": 0.5})
+    (run,) = runs(client)
+    copy = copy_of(run.info.run_id)
+    assert (copy.parameters, copy.metrics) == ({"train.epochs": "4"}, {"best/R_at_1": 0.5})
+    assert copy.tags.keys() >= TAGS.keys()
+    identity = {key: TAGS[key] for key in IDENTITY}
+    assert copies_of([identity, identity | {"seed": "1"}]) == [copy, None]
+    with pytest.raises(ValueError, match="0000 not found"):
+        copy_of("0" * 32)
+
+
+@pytest.mark.slow
+def test_tags_that_cannot_be_written_fail_nothing(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'file' / 'mlflow.db'}")
+    tag_runs("one", [uses()])
+    assert "the runs of one are not all tagged" in capsys.readouterr().out
+
+
+def test_of_the_longest_tables_only_the_number_of_cells_is_left_where_a_tag_is_too_long():
+    short, long = ["Margin/cub"], [f"a rather long label number {number}/cub" for number in range(200)]
+    tag = with_cells(with_cells("", "short", short), "long", long)
+    assert tag == "long/200 cells; short/Margin/cub"
+    assert with_cells(tag, "long", ["Margin/cub"]) == "long/Margin/cub; short/Margin/cub"
+    many = ""
+    for number in range(1000):
+        many = with_cells(many, f"table_{number}", short)
+        assert len(many) <= LONGEST_TAG

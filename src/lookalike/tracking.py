@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +23,36 @@ from lookalike.paths import project_root
 
 # Tags that together name a run; a repeated run replaces its older self.
 IDENTITY = ("scale", "recipe", "dataset", "seed")
+LONGEST_TAG = 5000  # characters, of which every version of MLflow keeps all
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What one table makes of one run.
+
+    Attributes:
+        identity: the tags `IDENTITY` of the run.
+        recipes: all recipes of the table that are trained or scored by this run.
+        cells: rows and data sets that it fills, ``Margin/cub``.
+        parameters: all sections of the run's own recipe, flat.
+        tags: further ones.
+    """
+
+    identity: dict[str, str]
+    recipes: list[str]
+    cells: list[str]
+    parameters: dict[str, str]
+    tags: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What MLflow holds of one run: its id, tags, parameters, and its last metrics by MLflow's names."""
+
+    id: str
+    tags: dict[str, str]
+    parameters: dict[str, str]
+    metrics: dict[str, float]
 
 
 class Tracked:
@@ -34,7 +66,7 @@ class Tracked:
 
     def __init__(self, tags: Mapping[str, str], parameters: Mapping[str, Any], *, existing: bool = False) -> None:
         self._tags = dict(tags)
-        self._parameters = _flat(parameters)
+        self._parameters = flat(parameters)
         self._existing = existing
         self._client: Any = None
         self._run = ""
@@ -101,6 +133,87 @@ class Tracked:
             self._run = ""
 
 
+def tag_runs(table: str, uses: Iterable[Uses]) -> None:
+    """Tag the runs behind a table with what it makes of them.
+
+    ``tables`` and ``recipes`` add up over tables; what the same table said earlier is replaced. An evaluation of a
+    shared model has no parameters until here; those that an earlier evaluation left with other values cannot be changed
+    in MLflow and are named by the tag ``outdated``. A failing server is reported and changes nothing.
+    """
+    try:
+        client = _client()
+        # Tables that are assembled at the same time read and write the same tags.
+        with FileLock(project_root() / ".snakemake" / "mlflow_tags.lock"):
+            for use in uses:
+                if (run := _search(client, use.identity)) is not None:
+                    _tag(client, run, table, use)
+    except Exception as error:
+        print(f"MLflow: {type(error).__name__}: {error}; the runs of {table} are not all tagged")
+
+
+def with_cells(tag: str, table: str, cells: Sequence[str]) -> str:
+    """The tag ``tables`` with the cells that one table fills from a run.
+
+    Args:
+        tag: what it said before, entries ``table/row/data set`` between semicolons, possibly empty.
+        table: whose earlier entries are replaced.
+        cells: ``row/data set``.
+
+    Returns:
+        At most `LONGEST_TAG` characters: of the tables with the most text only the number of cells is left.
+    """
+    of: dict[str, list[str]] = {}
+    for entry in filter(None, tag.split("; ")):
+        of.setdefault(entry.partition("/")[0], []).append(entry)
+    of[table] = [f"{table}/{cell}" for cell in cells]
+    while len(text := "; ".join(entry for name in sorted(of) for entry in of[name])) > LONGEST_TAG:
+        longest = max(of, key=lambda name: len("; ".join(of[name])))
+        if len(of[longest]) == 1:
+            return text[:LONGEST_TAG]
+        of[longest] = [f"{longest}/{len(of[longest])} cells"]
+    return text
+
+
+def copy_of(run_id: str) -> Copy:
+    """What MLflow holds of the run with an id.
+
+    Raises:
+        ValueError: if there is none, or no MLflow.
+    """
+    from mlflow.exceptions import MlflowException
+
+    if not is_tracked():
+        raise ValueError(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}")
+    try:
+        return _copy(_client().get_run(run_id))
+    except MlflowException as error:
+        raise ValueError(f"MLflow run {run_id}: {str(error).splitlines()[0]} ({tracking_uri()})") from None
+
+
+def copies_of(identities: Iterable[Mapping[str, str]]) -> list[Copy | None]:
+    """What MLflow holds of runs, ``None`` for those it does not know; by their tags `IDENTITY`."""
+    client = _client()
+    found = [_search(client, identity) for identity in identities]
+    return [None if run is None else _copy(run) for run in found]
+
+
+def is_tracked() -> bool:
+    """Whether there is anything to ask: a server is named, or the file of this project exists."""
+    return bool(os.environ.get("MLFLOW_TRACKING_URI")) or Path(tracking_uri().removeprefix("sqlite:///")).is_file()
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested settings as MLflow's parameters: dotted keys, values as text."""
+    found: dict[str, str] = {}
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{name}.")
+        else:
+            found[name] = value if isinstance(value, str) else canonical(value)
+    return found
+
+
 def metric_name(name: str) -> str:
     """Name of a metric as MLflow allows it: ``R@1`` becomes ``R_at_1``."""
     return name.replace("@", "_at_")
@@ -146,12 +259,32 @@ def _environment() -> dict[str, str]:
     return {"commit": commit or "unknown", "hardware": device, "torch": torch.__version__, "host": platform.node()}
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{name}.")
-        else:
-            flat[name] = value if isinstance(value, str) else canonical(value)
-    return flat
+def _copy(run: Any) -> Copy:
+    own = {key: value for key, value in run.data.tags.items() if not key.startswith("mlflow.")}
+    return Copy(run.info.run_id, own, dict(run.data.params), dict(run.data.metrics))
+
+
+def _tag(client: Any, run: Any, table: str, use: Uses) -> None:
+    from mlflow.entities import Param, RunTag
+
+    before, parameters = run.data.tags, {key: value[:500] for key, value in use.parameters.items()}
+    recipes = sorted({*filter(None, before.get("recipes", "").split(", ")), *use.recipes})
+    outdated = sorted(key for key, value in parameters.items() if run.data.params.get(key, value) != value)
+    tags = {
+        **use.tags,
+        "tables": with_cells(before.get("tables", ""), table, use.cells),
+        "recipes": ", ".join(recipes)[:LONGEST_TAG],
+        "outdated": ", ".join(outdated)[:LONGEST_TAG],
+    }
+    new = [Param(key, value) for key, value in parameters.items() if key not in run.data.params]
+    kept = {key: value for key, value in tags.items() if before.get(key, "") != value}
+    for start in range(0, len(new), 100):  # MLflow takes a hundred at once
+        client.log_batch(run.info.run_id, params=new[start : start + 100])
+    client.log_batch(run.info.run_id, tags=[RunTag(*pair) for pair in kept.items()])
+
+
+def _search(client: Any, identity: Mapping[str, str]) -> Any:
+    """The newest run of an identity in whatever experiment, ``None`` if there is none."""
+    experiments = [each.experiment_id for each in client.search_experiments()]
+    chosen = " and ".join(f"tags.{key} = '{identity[key]}'" for key in IDENTITY)
+    return next(iter(client.search_runs(experiments, chosen, max_results=1)), None)

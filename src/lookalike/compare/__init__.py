@@ -1,0 +1,1 @@
+"""What differs between two runs, or between two rows of tables."""

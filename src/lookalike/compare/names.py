@@ -1,0 +1,149 @@
+"""From what a user calls a run, or a row of a table, to the runs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lookalike.compare.runs import Results, Run, UnfinishedError, tracked_run
+from lookalike.parameters import Settings, merge, read
+from lookalike.paths import project_root
+from lookalike.plan import Plan
+from lookalike.recipes import known
+from lookalike.tracking import copy_of
+
+FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"
+KINDS = {"metrics": ".json", "segmentations": ".json", "models": ".safetensors"}  # of files that name a run
+
+
+@dataclass
+class Side:
+    """Runs that one name means.
+
+    Attributes:
+        name: as the user wrote it.
+        runs: those that are finished.
+        unfinished: a line for each of the others.
+    """
+
+    name: str
+    runs: list[Run] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+
+    def add(self, results: Results, recipe: str, dataset: str, seeds: list[int]) -> None:
+        """Take up one recipe on one data set: the seeds, or all that are there, or else the first of the plan."""
+        for seed in seeds or results.seeds(recipe, dataset) or results.plan.seeds[:1]:
+            try:
+                self.runs.append(results.run(recipe, dataset, seed))
+            except UnfinishedError as error:
+                self.unfinished.append(str(error))
+
+
+class Names:
+    """Reads names for one scale.
+
+    Args:
+        scale: name in ``params/scales``, ``None`` for that of ``params/config.yaml``.
+        overlay: a user's own scale.
+        configfile: where it stands.
+    """
+
+    def __init__(self, scale: str | None, overlay: Settings | None = None, configfile: Path | None = None) -> None:
+        self._config: dict[str, Any] = merge(read("params/config.yaml", "config"), overlay or {})
+        self._default = str(self._config["scale"])
+        self._config |= {"scale": scale} if scale else {}
+        self._configfile = configfile
+
+    def side(self, name: str) -> Side:
+        """The runs that a name means.
+
+        Raises:
+            ValueError: naming what is unknown and what is nearest to it.
+        """
+        side = Side(name)
+        if re.fullmatch(r"[0-9a-f]{32}", name):
+            try:
+                side.runs.append(tracked_run(copy_of(name)))
+            except UnfinishedError as error:
+                side.unfinished.append(str(error))
+        elif Path(name).suffix in KINDS.values():
+            self._add_file(side, Path(name))
+        elif ":" in name:
+            self._add_row(side, name)
+        else:
+            self._add_recipe(side, name)
+        return side
+
+    def _add_file(self, side: Side, path: Path) -> None:
+        parts = path.absolute().parts[-5:]
+        stem = re.fullmatch(r"seed(\d+)", path.stem)
+        if len(parts) < 5 or KINDS.get(parts[1]) != path.suffix or stem is None:
+            form = f"<scale>/<{'|'.join(KINDS)}>/<recipe>/<dataset>/seed<seed>{path.suffix}"
+            raise ValueError(f"{path}: a run's file is {form}")
+        scale, _, recipe, dataset, _ = parts
+        results = self._results(scale, path.absolute().parents[3])
+        _known_recipe(results.plan, recipe, str(path))
+        side.add(results, recipe, _dataset(results.plan, dataset, str(path)), [int(stem[1])])
+
+    def _add_recipe(self, side: Side, name: str) -> None:
+        recipe, dataset, seeds = _parts(name)
+        if not recipe or not dataset:
+            raise ValueError(f"{name!r} names no run; a name is {FORMS}")
+        results = self._results()
+        _known_recipe(results.plan, recipe, name)
+        side.add(results, recipe, _dataset(results.plan, dataset, name), seeds)
+
+    def _add_row(self, side: Side, name: str) -> None:
+        of_row, dataset, seeds = _parts(name)
+        table, _, label = of_row.partition(":")
+        results = self._results()
+        plan = results.plan
+        known(table, [*plan.table_names, *plan.sweeps], f"{name}, table of scale {plan.scale}")
+        known(label, [row["label"] for row in plan.table(table)["rows"]], f"{name}, row of {table}")
+        runs = plan.runs_of(table)
+        runs = runs[runs["label"] == label][["recipe", "dataset"]].drop_duplicates()
+        if dataset:
+            runs = runs[runs["dataset"] == _dataset(plan, dataset, name)]
+        if runs.empty:
+            where = f"data other than {dataset}" if dataset else "no data"
+            raise ValueError(f"{name}: scale {plan.scale} runs this row on {where}")
+        for run in runs.to_dict("records"):
+            side.add(results, run["recipe"], run["dataset"], seeds)
+
+    @cache  # noqa: B019  (one object per call of the command)
+    def _results(self, scale: str | None = None, folder: Path | None = None) -> Results:
+        """Results of a scale, by default of the one that was asked for."""
+        config = dict(self._config)
+        if scale is not None and scale != config.get("name", config["scale"]):
+            config = {key: value for key, value in config.items() if key not in ("name", "datasets", "recipe")}
+            scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
+            known(scale, scales, f"{folder}, scale (one of your own is given by --configfile)")
+            config["scale"] = scale
+        plan = Plan(config)
+        options = "" if plan.scale == self._default else f" --config scale={plan.scale}"
+        options = f" --configfile {self._configfile}" if plan.is_overlay else options
+        return Results(plan, folder or project_root() / "results" / plan.scale, options)
+
+
+def _parts(name: str) -> tuple[str, str, list[int]]:
+    """What stands before ``@``, the data set after it, and the seed after ``#`` if there is one."""
+    rest, mark, seed = name.partition("#")
+    if mark and not seed.isdigit():
+        raise ValueError(f"{name}: {seed!r} after # is no seed; a name is {FORMS}")
+    first, _, dataset = rest.partition("@")
+    return first, dataset, [int(seed)] if mark else []
+
+
+def _known_recipe(plan: Plan, recipe: str, place: str) -> None:
+    points = (point.name for sweep in plan.sweeps.values() for point in sweep.points)
+    known(recipe, [*plan.recipe_names, *points], f"{place}, recipe")
+
+
+def _dataset(plan: Plan, name: str, place: str) -> str:
+    """A data set of the scale, which may also be called by the published one that it stands for."""
+    standing = {each.stands_for: each.name for each in plan.datasets.values() if each.stands_for}
+    known(name, {*plan.datasets, *standing}, f"{place}, data set of scale {plan.scale}")
+    return name if name in plan.datasets else standing[name]

@@ -1,0 +1,164 @@
+"""A finished run as it is compared: flat parameters, facts about it, metrics; from ``results/`` or from MLflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lookalike.files import read_json
+from lookalike.plan import Plan
+from lookalike.recipes import STAGES
+from lookalike.results import metrics_file, model_file, scoring_of
+from lookalike.tracking import IDENTITY, Copy, copies_of, flat, is_tracked, metric_name
+
+CHECKPOINTS = ("best", "last")
+# Tags of MLflow that are facts about a run.
+TAGS = ("commit", "hardware", "torch", "host")
+
+
+class UnfinishedError(Exception):
+    """A run whose metrics are not there; the message is one line with the call that makes them."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run.
+
+    Attributes:
+        recipe: its name; that of the run in MLflow, or of the file, where it was named by those.
+        dataset: what it was scored on.
+        seed: of everything random.
+        parameters: dotted keys of all sections, values as text.
+        facts: what else is known of how it came about.
+        metrics: fractions by name, for each of `CHECKPOINTS`.
+        identity: the tags by which MLflow finds it.
+        id: of the run in MLflow, empty if there is none.
+    """
+
+    recipe: str
+    dataset: str
+    seed: int
+    parameters: dict[str, str]
+    facts: dict[str, str]
+    metrics: dict[str, dict[str, float]]
+    identity: dict[str, str] = field(default_factory=dict)
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of one scale.
+
+    Attributes:
+        plan: of the scale.
+        folder: ``results/<scale>`` of this clone or of another.
+        options: that a call of Snakemake needs to mean this scale.
+    """
+
+    plan: Plan
+    folder: Path
+    options: str
+
+    def run(self, recipe: str, dataset: str, seed: int) -> Run:
+        """A run from its files.
+
+        Raises:
+            UnfinishedError: if its metrics are not there.
+            ValueError: for a recipe that cannot run on the data set.
+        """
+        self.plan.check_run(recipe, dataset)
+        path = self.folder / metrics_file(self.plan, recipe, dataset, seed)
+        if not path.is_file():
+            target = f"results/{self.plan.scale}/{metrics_file(self.plan, recipe, dataset, seed)}"
+            raise UnfinishedError(
+                f"{recipe}@{dataset}#{seed} is not finished; `snakemake --cores all {target}{self.options}` makes it"
+            )
+        measured = read_json(path)
+        about = _about(self.folder / model_file(self.plan, recipe, dataset, seed))
+        settings = self.plan.settings(recipe, dataset)
+        used = {**settings, "train": about.get("settings", settings["train"])}
+        facts = {key: value for key, value in {**about, **measured}.items() if key not in ("settings", *CHECKPOINTS)}
+        if flat(used) != flat(settings):
+            facts["trained with"] = "other settings than params/ holds now"
+        stored = scoring_of(self.plan, recipe, dataset, seed)
+        identity = (self.plan.scale, stored.recipe, stored.dataset, str(seed))
+        return Run(
+            recipe,
+            dataset,
+            seed,
+            flat({section: values for section, values in used.items() if values}),
+            flat(facts),
+            {checkpoint: _numbers(measured[checkpoint]) for checkpoint in CHECKPOINTS},
+            dict(zip(IDENTITY, identity, strict=True)),
+        )
+
+    def seeds(self, recipe: str, dataset: str) -> list[int]:
+        """Seeds whose metrics are there."""
+        files = (self.folder / metrics_file(self.plan, recipe, dataset, 0)).parent.glob("seed*.json")
+        return sorted(int(path.stem.removeprefix("seed")) for path in files)
+
+
+def tracked_run(copy: Copy) -> Run:
+    """A run from MLflow alone.
+
+    Raises:
+        ValueError: if it is no run of this project.
+        UnfinishedError: if it was not scored.
+    """
+    if missing := [key for key in IDENTITY if key not in copy.tags]:
+        raise ValueError(f"MLflow run {copy.id} has no tag {missing[0]!r}: it is no run of this project")
+    scale, recipe, dataset, seed = (copy.tags[key] for key in IDENTITY)
+    mark = metric_name("@")
+    scores: dict[str, dict[str, float]] = {checkpoint: {} for checkpoint in CHECKPOINTS}
+    for name, value in copy.metrics.items():
+        checkpoint, _, metric = name.partition("/")
+        if metric:
+            scores[checkpoint][metric.replace(mark, "@")] = value
+    if not all(scores.values()):
+        raise UnfinishedError(
+            f"MLflow run {copy.id} is not finished; `snakemake --cores all "
+            f"results/{scale}/metrics/{recipe}/{dataset}/seed{seed}.json --config scale={scale}` makes it"
+        )
+    settings = {key: value for key, value in copy.parameters.items() if key.partition(".")[0] in STAGES}
+    facts = {key: value for key, value in copy.parameters.items() if key not in settings}
+    facts |= {key: copy.tags[key] for key in ("code", *TAGS) if key in copy.tags}
+    identity = {key: copy.tags[key] for key in IDENTITY}
+    return Run(recipe, dataset, int(seed), settings, facts, scores, identity, copy.id)
+
+
+def with_ids(runs: list[Run]) -> list[Run]:
+    """The runs with what MLflow adds: their ids, and the commit and machine they were made with.
+
+    Where nothing is tracked, or the server fails, they come back as they are.
+    """
+    if not is_tracked():
+        return runs
+    try:
+        copies = copies_of([run.identity for run in runs])
+    except Exception as error:  # whatever a server may raise; the results do not depend on it
+        print(f"MLflow: {type(error).__name__}: {str(error).splitlines()[0]}; no ids")
+        return runs
+    return [run if copy is None else _with_copy(run, copy) for run, copy in zip(runs, copies, strict=True)]
+
+
+def _with_copy(run: Run, copy: Copy) -> Run:
+    known = {key: copy.tags[key] for key in TAGS if key in copy.tags}
+    return replace(run, facts={**known, **run.facts}, id=copy.id)
+
+
+def _about(model: Path) -> dict[str, Any]:
+    """What the file of a training says of itself, nothing where only the metrics were kept."""
+    if not model.is_file():
+        return {}
+    from safetensors import safe_open
+
+    with safe_open(str(model), framework="numpy") as stream:
+        about: dict[str, Any] = json.loads((stream.metadata() or {}).get("about", "{}"))
+    return about
+
+
+def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in scores.items()}
