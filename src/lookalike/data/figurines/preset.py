@@ -73,7 +73,7 @@ PRESETS: dict[str, Preset] = {
         range(8, 11),
         Nuisance(extent=(0.84, 1.06), shift=0.09, rotation=3, light=0.16, cast=0.05),
     ),
-    "wild": Preset(wild.species, wild.picture, write_inat, 29, 26, (12,), Nuisance()),
+    "wild": Preset(wild.species, wild.picture, write_inat, 41, 38, (10,), Nuisance()),
     "scenes": Preset(
         objects.species, scenes.picture, write_pascal5i, 0, 20, (14,), Nuisance(extent=(0.58, 0.88), shift=0.12)
     ),
