@@ -53,9 +53,16 @@ def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mappin
 
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors of a safetensors file and what they are about."""
-    from safetensors import safe_open
+    """Tensors of a safetensors file and what they are about.
 
-    with safe_open(str(path), framework="pt") as stream:
-        about = json.loads((stream.metadata() or {}).get("about", "{}"))
-        return {name: stream.get_tensor(name) for name in stream.keys()}, about  # noqa: SIM118  (no mapping)
+    Raises:
+        ValueError: if the file is broken or no safetensors file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="pt") as stream:
+            about = json.loads((stream.metadata() or {}).get("about", "{}"))
+            return {name: stream.get_tensor(name) for name in stream.keys()}, about  # noqa: SIM118  (no mapping)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is no whole safetensors file ({error}); remove it and call again") from None

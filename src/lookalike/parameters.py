@@ -46,7 +46,10 @@ def _read(path: Path) -> Settings:
         with path.open() as stream:
             content = yaml.load(stream, _Loader)
     except FileNotFoundError:
-        raise ValueError(f"{path} does not exist") from None
+        raise ValueError(f"{path} does not exist{_others(path)}") from None
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ValueError(f"{path}{line}: is no valid YAML, {error.problem}") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is no valid YAML: {error}") from None
     if not isinstance(content, dict):
@@ -114,6 +117,13 @@ def _schema(name: str) -> Settings:
     return _read(project_root() / "workflow" / "schemas" / f"{name}.schema.yaml")
 
 
+def _others(path: Path) -> str:
+    """The files that are there, the nearest first."""
+    names = sorted(file.stem for file in path.parent.glob("*.yaml"))
+    near = difflib.get_close_matches(path.stem, names, n=1, cutoff=0)
+    return f", did you mean {near[0]!r}? Known: {', '.join(names)}" if near else ""
+
+
 def _explanation(error: Any) -> str:
     """What is wrong and what would be right, for one error of jsonschema."""
     if error.validator == "additionalProperties":
@@ -125,4 +135,9 @@ def _explanation(error: Any) -> str:
         known = [str(value) for value in error.validator_value]
         near = difflib.get_close_matches(str(error.instance), known, n=1, cutoff=0)
         return f"{error.instance!r} is not allowed, did you mean {near[0]!r}? Known: {', '.join(known)}"
+    if error.validator == "uniqueItems":
+        twice = next(value for value in error.instance if error.instance.count(value) > 1)
+        return f"{twice!r} stands twice in {error.instance}, once is right"
+    if error.validator == "type" and error.validator_value == "array":
+        return f"{error.instance!r} is no list, [{error.instance}] is one"
     return str(error.message)

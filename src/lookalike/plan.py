@@ -8,7 +8,7 @@ that stage, under the name of the recipe that is defined first.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,8 @@ from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
 from lookalike.recipes import IncompatibleError, check_recipe, known, read_recipes, sections_on
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
+from lookalike.tables.entries import check_table, read_tables
+from lookalike.tables.published import known_datasets
 
 # Which sections decide the result of a stage.
 SECTIONS = {
@@ -89,12 +91,16 @@ class Plan:
         }
         self._recipes, self._papers = read_recipes()
         self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
+        self._stated: dict[tuple[str, str | None], Settings] = {}
         self._shared: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
-        self._tables = _tables(self._recipes)
+        self._checked: set[tuple[str, str]] = set()
+        self._runs_of: dict[str, pd.DataFrame] = {}
+        self._tables = read_tables(self._recipes, self._stand_ins)
         self.table_names: list[str] = list(config.get("tables", self._values["tables"]))
         for name in self.table_names:
             if name not in self._tables:
-                known(name, [*self._tables, *self.sweeps], f"{source_file}, tables")
+                chosen_in = "configuration" if "tables" in config and not own else source_file
+                known(name, [*self._tables, *self.sweeps], f"{chosen_in}, tables")
 
     @property
     def overlay(self) -> Settings:
@@ -121,12 +127,18 @@ class Plan:
         """All sweeps of ``params/sweeps``.
 
         Raises:
-            ValueError: as `read_sweeps`, and for a sweep with the name of a table.
+            ValueError: as `read_sweeps` and `check_table`, and for a sweep with the name of a table.
         """
         sweeps = read_sweeps(self._recipes)
         for name in sweeps.keys() & self._tables.keys():
             raise ValueError(f"params/sweeps/{sweeps[name].family}.yaml: a table named {name!r} exists already")
+        for name, sweep in sweeps.items():
+            check_table(sweep.table, f"params/sweeps/{sweep.family}.yaml, {name}", self._stand_ins)
         return sweeps
+
+    @property
+    def _stand_ins(self) -> list[tuple[str | None, Settings]]:
+        return [(each.stands_for, each.specification) for each in self.datasets.values()]
 
     def table(self, name: str) -> Settings:
         """Entry of a table; that of a sweep has a row per point and notes on the combinations that cannot be."""
@@ -156,7 +168,9 @@ class Plan:
         Raises:
             ValueError: for a recipe that cannot run on a data set of this scale.
         """
-        runs = self._runs(table)
+        if table not in self._runs_of:
+            self._runs_of[table] = self._runs(table)
+        runs = self._runs_of[table].copy()
         as_printed = {name for name, dataset in self.datasets.items() if dataset.is_published}
         unchanged = not self._values.get("recipe") and not self.is_overlay
         runs["comparable"] = runs["dataset"].isin(as_printed) & unchanged
@@ -215,6 +229,13 @@ class Plan:
         sections, _ = self._sections(recipe, dataset)
         return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
 
+    def stated(self, recipe: str, dataset: str) -> Settings:
+        """Sections of a recipe on a data set without what this scale lays over them."""
+        published = self._published(recipe, dataset)
+        if (recipe, published) not in self._stated:
+            self._stated[recipe, published] = sections_on(self._layers(recipe), self.paper_of(recipe), published, {})
+        return self._stated[recipe, published]
+
     def shared(self, stage: str, recipe: str, dataset: str) -> str:
         """Recipe under whose name the result of a stage is stored: the first one with equal sections."""
         sweep = "" if recipe in self._recipes else self._points[recipe][0]
@@ -249,7 +270,9 @@ class Plan:
 
     def check_run(self, recipe: str, dataset: str) -> None:
         """Refuse a recipe that cannot run on a data set of this scale, with a ``ValueError``."""
-        place, sections = f"recipe {recipe} on {dataset}", self.settings(recipe, dataset)
+        if (recipe, dataset) in self._checked:
+            return
+        place, sections = f"{self._files(recipe)}: recipe {recipe} on {dataset}", self.settings(recipe, dataset)
         check_recipe(sections, place)
         alone = self.datasets[dataset].specification.get("self_match", True)
         if sections["evaluate"]["scoring"]["name"] == "shared_neighbours" and not alone:
@@ -272,6 +295,7 @@ class Plan:
             if "strangers" not in self._values:
                 raise ValueError(f"{place}, train.noise.images: scale {self.scale} names no data set as its strangers")
             known(self._values["strangers"], self.datasets, f"scale {self.scale}, strangers")
+        self._checked.add((recipe, dataset))
 
     def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
         """By stage and recipe, the first recipe of equal sections: of those in the files and in the sweep, if any."""
@@ -287,14 +311,30 @@ class Plan:
 
     def _sections(self, recipe: str, dataset: str) -> tuple[Settings, dict[str, str]]:
         """Sections of a recipe on a data set, and each as text that is equal for equal sections."""
-        layers, scale = self._layers(recipe), self._values.get("recipe", {})
-        published = self._trained_on(recipe) or self.datasets[dataset].stands_for
-        if not any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in (*layers, scale)):
-            published = None  # most recipes are the same on all data sets, and resolved once
+        published = self._published(recipe, dataset)
         if (recipe, published) not in self._resolved:
-            sections = sections_on(layers, self.paper_of(recipe), published, self._values)
+            sections = sections_on(self._layers(recipe), self.paper_of(recipe), published, self._values)
             self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
         return self._resolved[recipe, published]
+
+    def _files(self, recipe: str) -> str:
+        """Where the values of a recipe stand: its own file and those of the recipes that it is like."""
+        if recipe not in self._recipes or self._papers[recipe] == "fidelity":
+            return f"params/{'fidelity' if recipe in self._recipes else f'sweeps/{self.paper_of(recipe)}.yaml'}"
+        names = [recipe]
+        while "like" in (layer := self._recipes[names[-1]][-1]):
+            names.append(layer["like"])
+        return ", ".join(dict.fromkeys(f"params/recipes/{self._papers[name]}.yaml" for name in names))
+
+    def _published(self, recipe: str, dataset: str) -> str | None:
+        """Published data set whose values a recipe takes, ``None`` where none has values of its own.
+
+        Most recipes are the same on all data sets, and so are resolved once.
+        """
+        published = self._trained_on(recipe) or self.datasets[dataset].stands_for
+        layers = (*self._layers(recipe), self._values.get("recipe", {}))
+        has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
+        return published if has_own else None
 
     def _layers(self, recipe: str) -> list[Settings]:
         return self._recipes[recipe] if recipe in self._recipes else self._points[recipe][1].layers
@@ -337,6 +377,8 @@ def _overlay(config: Mapping[str, Any]) -> Settings:
 def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str) -> Dataset:
     values = dict(values)
     stands_for = values.pop("stands_for", None)
+    if stands_for is not None:
+        known(stands_for, known_datasets(), f"{source_file}, datasets.{name}.stands_for")
     own = "layout" in values
     if own:
         values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
@@ -345,16 +387,3 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
         raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {', '.join(values)}")
     specification = values if own else read(f"params/datasets/{name}.yaml", "dataset")
     return Dataset(name, stands_for, specification, own, folder)
-
-
-def _tables(recipes: Iterable[str]) -> dict[str, Settings]:
-    tables: dict[str, Settings] = {}
-    for path in sorted((project_root() / "params" / "tables").glob("*.yaml")):
-        content = read(path.relative_to(project_root()), "tables")
-        for name in content.keys() & tables.keys():
-            raise ValueError(f"{path}: a table named {name!r} exists already; names are shared by all files")
-        tables |= content
-    for name, values in tables.items():
-        for row in values["rows"]:
-            known(row["recipe"], recipes, f"table {name}, row {row['label']!r}, recipe")
-    return tables

@@ -71,7 +71,9 @@ def test_another_kind_of_picture_is_refused(tmp_path):
 
 def test_a_caption_names_runs_claim_and_verdicts():
     runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
-    text = caption({**ENTRY, "chosen": "a size."}, runs, [Check("1 < 2", True), Check("3 < 2", False)], "small")
+    text = caption(
+        {**ENTRY, "chosen": "a size.", "runs": [RUN]}, runs, [Check("1 < 2", True), Check("3 < 2", False)], "small"
+    )
     assert text.startswith("# A paper, Fig. 1: a toy\n")
     assert "birds (stands for cub); small; seeds 0, 2; metrics of `margin`." in text
     assert "**The paper says:** That it is so." in text
@@ -100,8 +102,8 @@ def test_runs_are_those_of_every_data_set_and_seed(entries):
 
 
 def test_a_figure_without_data_at_this_scale_is_left_out(entries):
-    entries(contextual_12={**ENTRY, "runs": [{**RUN, "datasets": ["inat"]}]}, contextual_4=ENTRY)
-    assert list(read_figures(Plan(MINI))) == ["contextual_4"]
+    entries(contextual_12={**ENTRY, "runs": [{**RUN, "datasets": ["cars"]}]}, contextual_4=ENTRY)
+    assert list(read_figures(Plan({**MINI, "scale": "ci"}))) == ["contextual_4"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lookalike.methods.contextual.cosine import cosine_similarity
-from lookalike.methods.contextual.terms import similarity_regulariser
+from lookalike.methods.contextual.terms import contextual_loss, similarity_regulariser
 from lookalike.training.optimiser import build_optimiser
 from trainings import METHODS, SETTINGS, batch, learner
 
@@ -148,6 +148,33 @@ def test_the_projector_is_not_part_of_what_is_kept():
 def test_a_projector_of_the_recipe_sizes_proxies():
     learning = learner("proxies", {"projector": {"width": 12}})
     assert [tuple(each.shape) for each in learning.parts()["proxies"]] == [(3, 12)]
+
+
+CONTEXTUAL = {"name": "contextual", "k": 3, "eps": 0.05, "lam": 0.4, "gamma": 0.0, "target_similarity": 0.3}
+CONTEXTUAL |= {"positive_margin": 0.75, "negative_margin": 0.6}
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.4])
+def test_the_contextual_part_is_measured_over_the_batches_of_an_epoch(lam):
+    learning = learner("embedder", {"loss": {**CONTEXTUAL, "lam": lam}})
+    learning.set_epoch(0)
+    learning(*batch(3))
+    learning.set_epoch(1)
+    expected = []
+    for seed in (1, 2):
+        images, labels = batch(seed)
+        with torch.no_grad():
+            similarity = cosine_similarity(learning.model(images))
+            expected.append(contextual_loss(similarity, labels, 3, 0.05).item())
+        learning(images, labels)
+    assert learning.measures() == {"contextual": pytest.approx(sum(expected) / 2, abs=1e-6)}
+    assert not any("contextual" in name for name in learning.state_dict())
+
+
+def test_other_losses_of_embeddings_measure_nothing():
+    learning = learner("embedder")
+    learning(*batch())
+    assert learning.measures() == {}
 
 
 def test_similarity_mining_starts_after_the_first_epoch():

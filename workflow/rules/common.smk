@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from snakemake.io import IOFile
+
 from lookalike.calls import drop_locks_of_the_dead
 from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import visible_devices
@@ -12,14 +14,14 @@ from lookalike.jobs import start_parent
 from lookalike.plan import Plan
 from lookalike.recipes import known
 from lookalike.source import ROOT, code_digest
-from lookalike.tables.baselines import baselines
+from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin
 from lookalike.trials import overruled_trials, trial_runs
 
 drop_locks_of_the_dead()
 try:
     plan = Plan(config)
-    runs = plan.runs
+    runs, sweeps = plan.runs, plan.sweeps  # read and checked here, also where this call needs neither
 except ValueError as error:  # meant for users: its message, without a trace of where it was raised
     raise WorkflowError(str(error)) from None
 
@@ -60,6 +62,11 @@ def code(*entry_points, stage="evaluate"):
         )
 
     return digest
+
+
+def training_code(recipe, dataset):
+    """Digest of the code that would train a run now."""
+    return code_digest(["lookalike.stages.train:train"], plan.settings(recipe, dataset, "train"))
 
 
 def settings(stage):
@@ -111,11 +118,22 @@ def hierarchy_levels(wildcards):
     return plan.datasets[wildcards.dataset].specification.get("levels", {})
 
 
-def runs_of_table(wildcards):
-    """The runs behind a table, each with where it comes from."""
-    runs = plan.runs_of(wildcards.table).to_dict("records")
-    baselines(plan.table(wildcards.table))  # refuses a wrong one before any job
-    return [run | origin(plan, run, path) for run, path in zip(runs, metrics_of_table(wildcards))]
+def recorded(file):
+    """Whether Snakemake knows how a file was made; one that is not there yet counts as known."""
+    return not Path(file).is_file() or workflow.persistence.metadata(IOFile(str(file)))
+
+
+def runs_of_table(wildcards, input):
+    """The runs behind a table, each with where it comes from; results of older code that are none of ours are refused."""
+    runs = [
+        run | origin(plan, run, str(file)) | {"code_today": training_code(run["recipe"], run["dataset"])}
+        for run, file in zip(plan.runs_of(wildcards.table).to_dict("records"), input.metrics)
+    ]
+    try:
+        refuse_unnoticed(runs, [str(file) for file in input.metrics if not recorded(file)])
+    except ValueError as error:
+        raise WorkflowError(str(error)) from None
+    return runs
 
 
 def metrics_file(recipe, dataset, seed):
@@ -159,7 +177,7 @@ def tags(wildcards):
     if not plan.tracking:
         return {}
     own = {
-        "scale": SCALE,
+        "scale": plan.folder,
         "recipe": wildcards.recipe,
         "dataset": wildcards.dataset,
         "seed": wildcards.seed,

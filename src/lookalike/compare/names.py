@@ -125,7 +125,7 @@ class Names:
         plan = Plan(config)
         options = "" if plan.scale == self._default else f" --config scale={plan.scale}"
         options = f" --configfile {self._configfile}" if plan.is_overlay else options
-        return Results(plan, folder or project_root() / "results" / plan.scale, options)
+        return Results(plan, folder or project_root() / "results" / plan.folder, options)
 
 
 def _parts(name: str) -> tuple[str, str, list[int]]:

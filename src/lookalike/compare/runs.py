@@ -72,7 +72,7 @@ class Results:
         self.plan.check_run(recipe, dataset)
         path = self.folder / metrics_file(self.plan, recipe, dataset, seed)
         if not path.is_file():
-            target = f"results/{self.plan.scale}/{metrics_file(self.plan, recipe, dataset, seed)}"
+            target = f"results/{self.plan.folder}/{metrics_file(self.plan, recipe, dataset, seed)}"
             raise UnfinishedError(
                 f"{recipe}@{dataset}#{seed} is not finished; `snakemake --cores all {target}{self.options}` makes it"
             )
@@ -84,7 +84,7 @@ class Results:
         if flat(used) != flat(settings):
             facts["trained with"] = "other settings than params/ holds now"
         stored = scoring_of(self.plan, recipe, dataset, seed)
-        identity = (self.plan.scale, stored.recipe, stored.dataset, str(seed))
+        identity = (self.plan.folder, stored.recipe, stored.dataset, str(seed))
         return Run(
             recipe,
             dataset,

@@ -136,7 +136,7 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
 
 def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) -> None:
     finished = {
-        (each.recipe, each.dataset): finished_seconds(plan.scale, each.recipe, each.dataset) for each in trainings
+        (each.recipe, each.dataset): finished_seconds(plan.folder, each.recipe, each.dataset) for each in trainings
     }
     taken = {key: fmean(seconds) for key, seconds in finished.items() if seconds}
     done = [each for each in trainings if (each.recipe, each.dataset) in taken]

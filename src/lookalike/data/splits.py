@@ -126,7 +126,7 @@ def read_layout_keypoints(specification: Specification, root: Path) -> pd.DataFr
 
 def _check_levels(specification: Specification, frame: pd.DataFrame) -> None:
     """Refuse a level of the hierarchical metrics that names labels which the data set does not have."""
-    coarse = [column.removeprefix("coarse_") for column in frame if column.startswith("coarse_")]
+    coarse = [column.removeprefix("coarse_") for column in frame.columns if column.startswith("coarse_")]
     for name, level in specification.get("levels", {}).items():
         if level not in coarse:
             raise ValueError(

@@ -36,7 +36,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         history = pd.read_csv(run.path)
         if MEASURE not in history:
             raise ValueError(f"{run.path} has no column {MEASURE}; it has {', '.join(history.columns)}")
-        about = {"momentum": float(run.place["momentum"]), "dataset": run.dataset, "seed": run.seed}
+        about: dict[str, Any] = {"momentum": float(run.place["momentum"]), "dataset": run.dataset, "seed": run.seed}
         frames.append(history[["epoch", MEASURE]].assign(**about)[[*about, "epoch", MEASURE]])
     return pd.concat(frames, ignore_index=True)
 
@@ -55,28 +55,38 @@ def independent_change(momentum: float) -> float:
 
 def draw(frame: pd.DataFrame) -> Picture:
     """A line per momentum, mean over the seeds."""
-    from lookalike.figures.style import LOOKS, legend_below, panels
+    from matplotlib.ticker import LogLocator
+
+    from lookalike.figures.style import LOOKS, panels
 
     figure, axes = panels(1, 1, height=2.2)
     panel = axes[0, 0]
     for look, (momentum, own) in zip(LOOKS, frame.groupby("momentum"), strict=False):
-        curve = own.groupby("epoch")[MEASURE].mean()
-        label = f"momentum {momentum:g}" if momentum else "without momentum"
+        curve = 100 * own.groupby("epoch")[MEASURE].mean()
+        label = str(momentum) if momentum else "none"
         panel.plot(curve.index, curve, color=look.colour, marker=look.marker, linestyle=look.line, label=label)
     panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.minorticks_off()
     panel.set_xlabel("epoch")
-    panel.set_ylabel("relative change per batch")
+    panel.set_ylabel("change per batch (%)")
     panel.xaxis.get_major_locator().set_params(integer=True)
-    legend_below(figure, panel, columns=3)
+    figure.legend(title="momentum", loc="outside lower center", ncols=4)
     return figure
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether every momentum changes the edges less than none, in every epoch."""
-    curves = frame.groupby(["momentum", "epoch"])[MEASURE].mean().unstack("momentum")
+    curves = (
+        frame.groupby(["momentum", "epoch"])[MEASURE]
+        .mean()
+        .reset_index()
+        .pivot_table(index="epoch", columns="momentum", values=MEASURE)
+    )
     means = curves.mean()
     found = []
-    for momentum in curves.columns[1:]:
+    for momentum in (float(column) for column in curves.columns[1:]):
         says = (
             f"edges are more stable with momentum {momentum:g} than without, in every epoch: a batch changes them by "
             f"{100 * means[momentum]:.2g} % against {100 * means[0.0]:.2g} %"

@@ -56,17 +56,11 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
             about = {"level": level + 1, "dataset": run.dataset, "seed": run.seed}
             reliable = trust[level].flatten().cpu().numpy()
             slopes = model.alpha[level - 1].detach().cpu().numpy()
-            widest = np.abs(slopes).max()
+            limits = min(0.0, float(slopes.min())), max(0.0, float(slopes.max()))
+            flat = np.abs(slopes) < options["near_zero"]
             frames += [
                 _histogram("reliability", reliable, (0, 1), reliable < options["unreliable"], options["bins"], about),
-                _histogram(
-                    "coefficient",
-                    slopes,
-                    (-widest, widest),
-                    np.abs(slopes) < options["near_zero"],
-                    options["bins"],
-                    about,
-                ),
+                _histogram("coefficient", slopes, limits, flat, options["bins"], about),
             ]
     return pd.concat(frames, ignore_index=True)
 
@@ -109,7 +103,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether few nodes are unreliable, and few coefficients near zero, on every level."""
     below = frame.groupby(["quantity", "level"])["below"].mean()
     words = {
-        "reliability": "pairs of node and pair of pictures are unreliable",
+        "reliability": "nodes of a pair are unreliable",
         "coefficient": "coefficients lie near zero",
     }
     found = []

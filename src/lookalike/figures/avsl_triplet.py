@@ -43,7 +43,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     trained, view, device = read_trained(run, AVSL)
     model, pictures = cast(AVSL, trained), read_pictures(run, view)
     triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-    rows, places = triplets.unique(return_inverse=True)
+    rows, places = torch.unique(triplets, return_inverse=True)
     with torch.no_grad():
         seen = Representation.cat([model(images) for images, _ in pictures.tensors(rows.tolist(), device)])
     spreads = []
@@ -55,8 +55,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
             spread = {"sd": float(delta.std()), "iqr": upper - lower}
             spreads.append({"panel": "spread", "triplet": number, "pair": pair, **spread})
     shown = _shown(model, pictures, triplets[:, 0].tolist(), options["reliable"], device)
-    about = {"dataset": run.dataset, "seed": run.seed}
-    return pd.concat([*shown, pd.DataFrame(spreads)], ignore_index=True).assign(**about)
+    return pd.concat([*shown, pd.DataFrame(spreads)], ignore_index=True).assign(dataset=run.dataset, seed=run.seed)
 
 
 def _reliable(reliability: Tensor, share: float) -> Tensor:
@@ -98,7 +97,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     from lookalike.figures.style import LOOKS, WIDTH
 
     figure = Canvas(figsize=(WIDTH, 5.4), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=(3.5, 1.9))
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(3.5, 1.9))[:, 0]
     axes = above.subplots(4, 1 + len(MAPS))
     of_panel = dict(iter(frame.groupby("panel")))
     photographs = {role: photograph(rows) for role, rows in of_panel["picture"].groupby("role")}
@@ -112,11 +111,7 @@ def draw(frame: pd.DataFrame) -> Picture:
                 own = maps[(maps["pair"] == pair) & (maps["role"] == role) & (maps["which"] == which)]
                 tile(axis, under(photographs[role], grid(own)))
                 if line == 0:
-                    axis.set_title(
-                        f"{which}, node {int(own['node'].iloc[0])}"
-                        if number
-                        else f"{which}\nnode {int(own['node'].iloc[0])}"
-                    )
+                    axis.set_title(f"{which}\nnode {int(own['node'].iloc[0])}")
     curve, scatter = below.subplots(1, 2)
     for look, pair in zip((LOOKS[2], LOOKS[4]), PAIRS, strict=True):
         nodes = of_panel["node"][of_panel["node"]["pair"] == pair].sort_values("rank")
@@ -137,7 +132,7 @@ def draw(frame: pd.DataFrame) -> Picture:
 
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the differences of negative pairs are more dispersed."""
-    spread = frame[frame["panel"] == "spread"].pivot(index="triplet", columns="pair", values=["sd", "iqr"])
+    spread = frame[frame["panel"] == "spread"].pivot_table(index="triplet", columns="pair", values=["sd", "iqr"])
     found = []
     for column, name in (("sd", "standard deviation"), ("iqr", "interquartile range")):
         positive, negative = spread[column]["positive"], spread[column]["negative"]

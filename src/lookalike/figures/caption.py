@@ -23,7 +23,7 @@ def caption(entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Chec
     parts = [
         f"# {entry['place']}: {entry['title']}",
         entry["shows"],
-        f"**Data.** {_sources(runs, scale) if runs else 'Computed for this figure; the same at every scale.'}",
+        f"**Data.** {_sources(entry, runs, scale) if runs else 'Computed for this figure; the same at every scale.'}",
         *([f"**Chosen here**, as the paper does not say: {chosen}"] if chosen else []),
         f"**The paper says:** {entry['says']}",
         "**Here:**",
@@ -32,12 +32,14 @@ def caption(entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Chec
     return "\n\n".join(parts) + "\n"
 
 
-def _sources(runs: Sequence[Run], scale: str) -> str:
+def _sources(entry: Mapping[str, Any], runs: Sequence[Run], scale: str) -> str:
     datasets = {run.dataset: run.published for run in runs}
-    named = ", ".join(
+    sets = ", ".join(
         name if name == published else f"{name} (stands for {published})" for name, published in datasets.items()
     )
     seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
-    recipes = ", ".join(f"`{recipe}`" for recipe in dict.fromkeys(run.recipe for run in runs))
+    named = [f"the {kind} `{each[kind]}`" for each in entry["runs"] for kind in ("sweep", "table") if kind in each]
+    named += [f"`{each['recipe']}`" for each in entry["runs"] if "recipe" in each]
+    sources = ", ".join(dict.fromkeys(named))
     reads = " and ".join(dict.fromkeys(run.reads for run in runs))
-    return f"{named}; {scale}; seeds {seeds}; {reads} of {recipes}."
+    return f"{sets}; {scale}; seeds {seeds}; {reads} of {sources}."

@@ -58,18 +58,17 @@ def draw(frame: pd.DataFrame) -> Picture:
 
     figure, axes = panels(1, 2, height=2.5)
     left, right = axes[0]
-    measured = _measured(frame)
-    for look, (lam, points) in zip(LOOKS, measured.groupby("lambda"), strict=False):
+    looks = dict(zip(sorted(frame["lambda"].unique()), LOOKS, strict=False))
+    for lam, points in _measured(frame).groupby("lambda"):
+        look = looks[lam]
         appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
         left.plot(1 - points["mAP"], points["contextual"], **appearance, label=f"{lam:g}")
+        left.plot(1 - points["mAP"].iloc[-1:], points["contextual"].iloc[-1:], look.marker, color=look.colour, ms=5.5)
     left.set_xlabel("1 - mAP")
     left.set_ylabel("$L_{context}$")
-    whole = frame[frame["trained_on"] == WHOLE]
-    lams = list(measured["lambda"].unique())
-    for lam, points in whole.groupby("lambda"):
+    for lam, points in frame[frame["trained_on"] == WHOLE].groupby("lambda"):
         curve = points.groupby("step")["contextual"].mean()
-        look = LOOKS[lams.index(lam)]
-        right.plot(curve.index, curve, color=look.colour, linestyle=look.line)
+        right.plot(curve.index, curve, color=looks[lam].colour, linestyle=looks[lam].line)
     right.set_xlabel("iteration")
     figure.legend(*left.get_legend_handles_labels(), title="λ", loc="outside lower center", ncols=4)
     left.set_title(BATCHES)
@@ -85,12 +84,12 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     falls = ends["contextual", "last"] < ends["contextual", "first"]
     rises = ends["mAP", "last"] > ends["mAP", "first"]
     whole = frame[frame["trained_on"] == WHOLE]
-    upwards = {lam: _upwards(own) for lam, own in whole.groupby("lambda")}
+    upwards = {lam: _upwards(whole[whole["lambda"] == lam]) for lam in whole["lambda"].unique().tolist()}
     highest, lowest = max(upwards), min(upwards)
     return [
         Check(
-            f"L_context is about linear in 1 - mAP: correlation {correlation:.2f} over {len(points)} measured epochs of "
-            f"{points['lambda'].nunique()} trainings",
+            f"L_context is about linear in 1 - mAP: correlation {correlation:.2f} over {len(points)} measured epochs "
+            f"of {points['lambda'].nunique()} trainings",
             bool(correlation > LINEAR),
         ),
         Check(

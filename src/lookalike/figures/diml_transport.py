@@ -37,12 +37,12 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
             pair; ``side`` of the grid; ``bins`` of the histogram.
 
     Returns:
-        Rows of four kinds, in column ``panel``: ``picture`` of a shown ``pair`` and ``side``; ``map``, the cells of its
-        marginal; ``arrow`` from cell ``start`` of the query to cell ``end`` of the gallery picture, counted row by row,
-        with ``contribution`` (``large`` or ``small``), ``relative_plan`` (G^4 T) and ``similarity`` (S), and of the pair
-        ``cosine`` and ``structural``; ``difference``, a histogram for each ``kind`` of pair with ``value, share`` and of
-        the whole ``mean, above`` (share above 0), ``mass_error`` (largest ``|sum T - 1|``), ``on_object`` (share of the
-        query's marginal on the object) and ``object_area``.
+        Rows of four kinds, in column ``panel``: ``picture`` of a shown ``pair`` and ``side``; ``map``, the cells of
+        its marginal; ``arrow`` from cell ``start`` of the query to cell ``end`` of the gallery picture, counted row by
+        row, with ``contribution`` (``large`` or ``small``), ``relative_plan`` (G^4 T) and ``similarity`` (S), and of
+        the pair ``cosine`` and ``structural``; ``difference``, a histogram for each ``kind`` of pair with ``value,
+        share`` and of the whole ``mean, above`` (share above 0), ``mass_error`` (largest ``|sum T - 1|``),
+        ``on_object`` (share of the query's marginal on the object) and ``object_area``.
 
     Source: DIML, Fig. 5.
     """
@@ -50,7 +50,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     trained, view, device = read_trained(run, Embedder)
     model, pictures = DIML(trained, "trunk", options["side"]), read_pictures(run, view)
     triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-    rows, places = triplets.unique(return_inverse=True)
+    rows, places = torch.unique(triplets, return_inverse=True)
     with torch.no_grad():
         seen = Representation.cat([model(images) for images, _ in pictures.tensors(rows.tolist(), device)])
         others = places[1:].T.to(device)  # (T, 2)
@@ -121,7 +121,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     of_panel = dict(iter(frame.groupby("panel")))
     shown = sorted(of_panel["picture"]["pair"].unique())
     figure = Canvas(figsize=(WIDTH, 1.2 * len(shown) + 1.7), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=(1.2 * len(shown), 1.7))
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.2 * len(shown), 1.7))[:, 0]
     axes = above.subplots(len(shown), 4, squeeze=False)
     for row, pair in zip(axes, shown, strict=True):
         own = {panel: rows[rows["pair"] == pair] for panel, rows in of_panel.items()}
@@ -135,9 +135,14 @@ def draw(frame: pd.DataFrame) -> Picture:
         row[0].set_title(f"cosine {arrows['cosine'].iloc[0]:.2f}")
         row[1].set_title(f"structural {arrows['structural'].iloc[0]:.2f}")
     panel = below.subplots(1, 1)
-    for look, (kind, own) in zip((LOOKS[4], LOOKS[2]), of_panel["difference"].groupby("kind"), strict=True):
+    for look, (kind, bars) in zip((LOOKS[4], LOOKS[2]), of_panel["difference"].groupby("kind"), strict=True):
         panel.step(
-            own["value"], 100 * own["share"], where="mid", color=look.colour, linestyle=look.line, label=f"{kind} pairs"
+            bars["value"],
+            100 * bars["share"],
+            where="mid",
+            color=look.colour,
+            linestyle=look.line,
+            label=f"{kind} pairs",
         )
     panel.set_xlabel("structural less cosine similarity")
     panel.set_ylabel("share (%)")
@@ -151,15 +156,25 @@ def _connect(left: Axes, right: Axes, arrows: pd.DataFrame, side: int) -> None:
     from matplotlib.patches import ConnectionPatch
 
     looks = {"large": ("#D55E00", "-", right), "small": ("#56B4E9", "--", left)}
-    for arrow in arrows.itertuples():
-        colour, line, labelled = looks[str(arrow.contribution)]
-        start, end = (
-            ((cell % side + 0.5) * TILE_PX / side, (cell // side + 0.5) * TILE_PX / side)
-            for cell in (int(arrow.start), int(arrow.end))
+    for arrow in arrows.to_dict("records"):
+        colour, line, labelled = looks[arrow["contribution"]]
+        ends = [divmod(int(arrow[end]), side) for end in ("start", "end")]
+        start, end = (((column + 0.5) * TILE_PX / side, (row + 0.5) * TILE_PX / side) for row, column in ends)
+        patch = ConnectionPatch(
+            start,
+            end,
+            "data",
+            "data",
+            axesA=left,
+            axesB=right,
+            arrowstyle="-|>",
+            color=colour,
+            linestyle=line,
+            linewidth=1.6,
+            mutation_scale=8,
         )
-        style = {"arrowstyle": "-|>", "color": colour, "linestyle": line, "linewidth": 1.6, "mutation_scale": 8}
-        left.figure.add_artist(ConnectionPatch(start, end, "data", "data", axesA=left, axesB=right, **style))
-        labelled.set_xlabel(f"{arrow.relative_plan:.2g} x {arrow.similarity:.2f}", color=colour, labelpad=2)
+        left.figure.add_artist(patch)
+        labelled.set_xlabel(f"{arrow['relative_plan']:.2g} x {arrow['similarity']:.2f}", color=colour, labelpad=2)
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:

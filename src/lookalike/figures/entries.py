@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.plan import Plan
+from lookalike.plan import Dataset, Plan
 from lookalike.recipes import known
 from lookalike.source import lookup
 
@@ -25,9 +25,11 @@ FOLDER_OF = {
 def read_figures(plan: Plan) -> dict[str, Settings]:
     """Figures that have data at this scale, by name: those that read no run, and those whose data sets it all has.
 
+    A figure of a table is left out as well if a row of it cannot run at this scale.
+
     Raises:
-        ValueError: naming file, key and what would be right, for a figure that nothing draws, an unknown recipe or
-            an unknown published data set, also in figures without data at this scale.
+        ValueError: naming file, key and what would be right, for a figure that nothing draws, an unknown recipe, sweep
+            or table or an unknown published data set, also in figures without data at this scale.
     """
     figures = read(FILE, "figures")
     kinds = lookup("lookalike.figures.kinds", "FIGURES")
@@ -36,13 +38,20 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
     for name, figure in figures.items():
         known(name, kinds, f"{FILE}, {name}")
         for number, entry in enumerate(figure.get("runs", [])):
-            known(entry["recipe"], plan.recipe_names, f"{FILE}, {name}.runs.{number}.recipe")
-            for dataset in entry["datasets"]:
-                known(dataset, datasets, f"{FILE}, {name}.runs.{number}.datasets")
+            place = f"{FILE}, {name}.runs.{number}"
+            if "recipe" in entry:
+                known(entry["recipe"], plan.recipe_names, f"{place}.recipe")
+            elif "sweep" in entry:
+                known(entry["sweep"], plan.sweeps, f"{place}.sweep")
+                _check_narrowed(plan, entry, place)
+            for dataset in _datasets(plan, entry, place):
+                known(dataset, datasets, f"{place}.datasets")
     return {
         name: figure
         for name, figure in figures.items()
-        if {dataset for entry in figure.get("runs", []) for dataset in entry["datasets"]} <= present
+        for entries in [figure.get("runs", [])]
+        if {dataset for entry in entries for dataset in _datasets(plan, entry, name)} <= present
+        and all(_can_run(plan, entry) for entry in entries if "table" in entry)
     }
 
 
@@ -52,16 +61,77 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises:
         ValueError: for a recipe that cannot run on a data set of this scale.
     """
-    runs = [
-        {"recipe": entry["recipe"], "published": published, "dataset": dataset.name, "seed": seed}
-        | {"reads": entry["reads"], "place": entry.get("place", {}), "root": dataset.root}
-        | {"manifest": f"{plan.data_folder}/splits/{dataset.name}.csv", "layout": dataset.specification.get("layout", "")}
+    runs: list[dict[str, Any]] = [
+        {"recipe": recipe, "published": dataset.stands_for, "dataset": dataset.name, "seed": seed}
+        | {"reads": entry["reads"], "place": place, "root": dataset.root}
+        | {
+            "manifest": f"{plan.data_folder}/splits/{dataset.name}.csv",
+            "layout": dataset.specification.get("layout", ""),
+        }
         for entry in figure.get("runs", [])
-        for published in entry["datasets"]
-        for dataset in plan.datasets.values()
-        if dataset.stands_for == published
+        for recipe, dataset, place in _rows(plan, entry)
         for seed in plan.seeds
     ]
     for run in runs:
         plan.check_run(run["recipe"], run["dataset"])
     return runs
+
+
+def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]]:
+    """Recipe, data set and place in the figure of everything that an entry names, once per data set of this scale."""
+    wanted = entry["datasets"] if "datasets" in entry else _table(plan, entry)["datasets"]
+    present = [each for name in wanted for each in plan.datasets.values() if each.stands_for == name]
+    if "recipe" in entry:
+        at: dict[str, Settings] = {entry["recipe"]: {}}
+    else:
+        found = set(
+            plan.runs_of(entry["sweep"] if "sweep" in entry else entry["table"])["recipe"]
+        )  # refused combinations left out
+        rows = {row["recipe"]: row.get("at", {}) for row in _table(plan, entry)["rows"] if row["recipe"] in found}
+        at = {recipe: values for recipe, values in rows.items() if entry.get("at", {}).items() <= values.items()}
+    for recipe, values in at.items():
+        for dataset in present:
+            sections = plan.settings(recipe, dataset.name)
+            settings = {column: _setting(sections, key) for column, key in entry.get("settings", {}).items()}
+            yield recipe, dataset, {**values, **settings, **entry.get("place", {})}
+
+
+def _check_narrowed(plan: Plan, entry: Settings, place: str) -> None:
+    """Refuse a part of a sweep that is not there."""
+    for dataset in entry.get("datasets", []):
+        known(dataset, plan.sweeps[entry["sweep"]].table["datasets"], f"{place}.datasets")
+    points = plan.sweeps[entry["sweep"]].points
+    if not any(entry.get("at", {}).items() <= point.at.items() for point in points):
+        raise ValueError(f"{place}.at: sweep {entry['sweep']} has no point at {entry['at']}; one is {points[0].at}")
+
+
+def _table(plan: Plan, entry: Settings) -> Settings:
+    return plan.sweeps[entry["sweep"]].table if "sweep" in entry else plan.table(entry["table"])
+
+
+def _datasets(plan: Plan, entry: Settings, place: str) -> list[str]:
+    """Published data sets of an entry."""
+    if "datasets" in entry:
+        return list(entry["datasets"])
+    try:
+        return list(_table(plan, entry)["datasets"])
+    except KeyError:
+        raise ValueError(f"{place}.table: no table of params/tables is named {entry['table']!r}") from None
+
+
+def _can_run(plan: Plan, entry: Settings) -> bool:
+    """Whether every row of a table runs at this scale: pictures with errors need a data set to take them from."""
+    try:
+        plan.runs_of(entry["table"])
+    except ValueError:
+        return False
+    return True
+
+
+def _setting(sections: Settings, key: str) -> Any:
+    value: Any = sections
+    for part in key.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise ValueError(f"{FILE}: recipes have no setting {key!r}; {part!r} is missing")
+        value = value[part]
+    return value

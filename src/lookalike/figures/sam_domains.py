@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
+import torch
 
 from lookalike.figures.form import Check, Figure, Run
 from lookalike.figures.tiles import cells, grid, photograph, tile, under
@@ -46,7 +47,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         drawn.add(tested.dataset)
         pictures = read_pictures(tested, view)
         triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-        rows, places = triplets.unique(return_inverse=True)
+        rows, places = torch.unique(triplets, return_inverse=True)
         about: dict[str, Any] = {"tested": tested.dataset}
         shown = [pictures.shown(row) for row in triplets[:, 0].tolist()]
         frames.append(
@@ -57,8 +58,8 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         objects = pictures.objects(rows.tolist())
         for run, trained, _, _ in models:
             embedder = cast(Embedder, trained)
-            feature_maps = of_each(lambda images, of=embedder: of.trunk(images)[-1], pictures, rows.tolist(), device)
             attention = SimilarityAttention(*trunk_and_head(embedder))
+            feature_maps = of_each(attention.trunk, pictures, rows.tolist(), device)
             maps = attention.settings.attention(feature_maps[places].to(device), attention.head, "triplet").cpu()
             by = {"trained": run.dataset, **about, "seed": run.seed}
             if run.seed == runs[0].seed:
@@ -74,6 +75,12 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).astype({"seed": "Int64"})
 
 
+def _shares(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    """Rows of each pair of the data set that was trained on and the one that is looked at."""
+    of_pair = frame[frame["panel"] == "share"].groupby(["trained", "tested"])
+    return [((str(trained), str(tested)), rows) for (trained, tested), rows in of_pair]
+
+
 def draw(frame: pd.DataFrame) -> Picture:
     """A block of columns per tested data set: its triplet, and the maps of each model; shares in the last row."""
     from matplotlib.figure import Figure as Canvas
@@ -81,10 +88,10 @@ def draw(frame: pd.DataFrame) -> Picture:
     from lookalike.figures.style import WIDTH
 
     of_panel = dict(iter(frame.groupby("panel")))
-    names = list(of_panel["picture"]["tested"].unique())
-    figure = Canvas(figsize=(WIDTH, 0.62 * (1 + len(names)) + 0.5), layout="constrained")
+    names = [str(name) for name in of_panel["picture"]["tested"].unique()]
+    figure = Canvas(figsize=(WIDTH, 0.58 * (1 + len(names)) + 0.35), layout="constrained")
     axes = figure.subplots(1 + len(names), len(ROLES) * len(names))
-    shares = of_panel["share"].groupby(["trained", "tested"])["on_object"].mean() if "share" in of_panel else {}
+    shares = {pair: 100 * rows["on_object"].mean() for pair, rows in _shares(frame)}
     for block, tested in enumerate(names):
         columns = axes[:, len(ROLES) * block : len(ROLES) * (block + 1)]
         for place, role in enumerate(ROLES):
@@ -99,18 +106,18 @@ def draw(frame: pd.DataFrame) -> Picture:
                 tile(axis, under(picture, grid(maps[maps["trained"] == trained])))
         for axis, trained in zip(columns[1:, 1], names, strict=True):
             if (trained, tested) in shares:
-                axis.set_xlabel(f"on the object {100 * shares[trained, tested]:.0f} %", labelpad=2)
+                axis.set_xlabel(f"on the object {shares[trained, tested]:.0f} %", labelpad=2)
     axes[0, 0].set_ylabel("picture")
     for axis, trained in zip(axes[1:, 0], names, strict=True):
-        axis.set_ylabel("by " + str(trained).removeprefix("figurines_"))
+        axis.set_ylabel("by " + trained.removeprefix("figurines_"))
     return figure
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the attention lies on the object, also of a data set that the model was not trained on."""
-    shares = frame[frame["panel"] == "share"].groupby(["trained", "tested"])[["on_object", "object_area"]].mean() * 100
     found = []
-    for (trained, tested), row in shares.iterrows():
+    for (trained, tested), rows in _shares(frame):
+        row = 100 * rows[["on_object", "object_area"]].mean()
         domain = "its own domain" if trained == tested else "another domain"
         says = (
             f"the model of {trained} attends to the objects of {tested}, {domain}: {row['on_object']:.1f} % of the "

@@ -54,11 +54,11 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     embedder, pictures = cast(Embedder, trained), read_pictures(run, view)
     if run.layout not in KEYPOINT_READERS:
         raise ValueError(
-            f"{run.dataset} of layout {run.layout!r} has no key points; {', '.join(KEYPOINT_READERS)} have"
+            f"{run.dataset} of layout {run.layout!r} has no key points, needed is {', '.join(KEYPOINT_READERS)}"
         )
     classifier, accuracy = _classifier(embedder, read_pictures(run, view, ("train",)), options, device)
     triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-    rows, places = triplets.unique(return_inverse=True)
+    rows, places = torch.unique(triplets, return_inverse=True)
     feature_maps = of_each(lambda images: embedder.trunk(images)[-1], pictures, rows.tolist(), device)
     attention = SimilarityAttention(*trunk_and_head(embedder))
     single = grad_cam(feature_maps.to(device), lambda maps: classifier(embedder.pooled(maps))).cpu()
@@ -100,7 +100,7 @@ def _classifier(
     features = of_each(
         lambda images: embedder.pooled(embedder.trunk(images)[-1]), pictures, range(len(pictures.rows)), device
     )
-    labels = pictures.labels.unique(return_inverse=True)[1]
+    labels = torch.unique(pictures.labels, return_inverse=True)[1]
     # Learned on standardised features, which train evenly; written back for the features as they are.
     mean, deviation = features.mean(dim=0), features.std(dim=0).clamp_min(1e-6)
     layer = nn.Linear(features.shape[1], int(labels.max()) + 1)
@@ -114,8 +114,8 @@ def _classifier(
         optimiser.step()
     with torch.no_grad():
         accuracy = float((layer(standard).argmax(dim=1) == labels).double().mean())
-        layer.weight /= deviation
-        layer.bias -= layer.weight @ mean
+        layer.weight.div_(deviation)
+        layer.bias.sub_(layer.weight @ mean)
     return layer.to(device), accuracy
 
 
@@ -148,7 +148,7 @@ def near_parts(run: Run, pictures: Pictures, rows: Sequence[int], tolerance: flo
     for place, row in enumerate(rows):
         parts = of_path.get(pictures.rows["path"].iloc[row])
         if parts is not None:
-            x, y = pictures.points(row, torch.from_numpy(parts[["x", "y"]].to_numpy("float64"))).T[..., None, None]
+            x, y = pictures.points(row, torch.tensor(parts[["x", "y"]].to_numpy("float64"))).T[..., None, None]
             apart = (across - x).square() + (across[:, None] - y).square()  # (parts, H, W)
             near[place] = (apart <= (tolerance * side) ** 2).any(dim=0)
     return near
@@ -179,10 +179,11 @@ def draw(frame: pd.DataFrame) -> Picture:
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether attention lies on the object, and its peak on a part, more than Grad-CAM's."""
     pairs = frame[frame["panel"] == "pair"]
-    means = pairs.groupby(["question", "method"])[["on_object", "object_area", "hit", "part_area"]].mean() * 100
+    columns = ["on_object", "object_area", "hit", "part_area"]
+    means = {name: 100 * rows[columns].mean() for name, rows in pairs.groupby(["question", "method"])}
     found = []
     for question in QUESTIONS:
-        cam, attention = means.loc[(question, "grad_cam")], means.loc[(question, "attention")]
+        cam, attention = means[question, "grad_cam"], means[question, "attention"]
         for column, even, what in (
             ("on_object", "object_area", "attention lies on the object more than Grad-CAM"),
             ("hit", "part_area", "its peak lies near a part more often (pointing game)"),

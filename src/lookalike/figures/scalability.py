@@ -130,23 +130,32 @@ def checks(frame: pd.DataFrame) -> list[Check]:
 
 
 def _in_own_process(kind: str, loss: Mapping[str, Any], size: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """`measure` in a forked child: it has the imports, but neither the memory nor the threads of earlier points."""
-    context = multiprocessing.get_context("fork")
+    """`measure` in a fresh process, which has neither the memory nor the threads of earlier points.
+
+    It is forked from a server that has done nothing but import: a fork of a process whose threads have run may hang.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(theirs, kind, loss, size, options))
+    child = context.Process(target=_send, args=(theirs, torch.get_num_threads(), kind, loss, size, options))
     child.start()
     theirs.close()
     try:
-        found: dict[str, Any] = ours.recv()
+        found: dict[str, Any] | str = ours.recv()
     except EOFError:
-        raise RuntimeError(f"measuring {loss['name']} with {size} pictures failed; out of memory?") from None
-    finally:
-        child.join()
+        found = "its process was killed (out of memory?)"
+    child.join()
+    if isinstance(found, str):
+        raise RuntimeError(f"measuring {loss['name']} with {size} pictures failed: {found}")
     return found
 
 
-def _send(pipe: Connection, *arguments: Any) -> None:
-    pipe.send(measure(*arguments))
+def _send(pipe: Connection, threads: int, *arguments: Any) -> None:
+    torch.set_num_threads(threads)
+    try:
+        pipe.send(measure(*arguments))
+    except Exception as error:
+        pipe.send(str(error))
 
 
 def _held(kind: str) -> float:

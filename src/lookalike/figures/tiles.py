@@ -17,7 +17,8 @@ from torch import Tensor
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TILE_PX = 112  # side of a drawn picture, so that a file with twenty of them stays small
+TILE_PX = 64  # side of a drawn picture
+COLOURS = 32  # of a picture under a map: with its size, what keeps a file with dozens of them small
 PAGE_WIDTH = 6.9  # inches, both columns
 
 
@@ -30,7 +31,7 @@ def cells(heat: Tensor, **about: Any) -> pd.DataFrame:
 
 def grid(rows: pd.DataFrame) -> NDArray[np.float64]:
     """Map ``(h, w)`` from its cells."""
-    values: NDArray[np.float64] = rows.pivot(index="row", columns="column", values="value").to_numpy()
+    values: NDArray[np.float64] = rows.pivot_table(index="row", columns="column", values="value").to_numpy()
     return values
 
 
@@ -49,12 +50,14 @@ def photograph(rows: pd.DataFrame) -> NDArray[np.uint8]:
 def under(picture: NDArray[np.uint8], heat: NDArray[np.float64]) -> NDArray[np.uint8]:
     """A picture, grey, under a map of any size, brought to [0, 1] by itself."""
     import torch
+    from PIL import Image
 
     from lookalike.methods.sam.masks import heat_map
     from lookalike.segmentation.pictures import heated
 
-    fine = heat_map(torch.from_numpy(heat).float(), (picture.shape[0], picture.shape[1]))
-    return heated(picture, fine.numpy())
+    fine = heat_map(torch.tensor(heat, dtype=torch.float32), (picture.shape[0], picture.shape[1]))
+    few = Image.fromarray(heated(picture, fine.numpy())).quantize(COLOURS, dither=Image.Dither.NONE)
+    return np.asarray(few.convert("RGB"))
 
 
 def tile(axes: Axes, picture: NDArray[np.uint8], frame: tuple[str, str] | None = None) -> None:

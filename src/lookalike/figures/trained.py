@@ -59,7 +59,9 @@ class Pictures:
         if "mask" in self.rows:
             paths = [self.root / self.rows["mask"].iloc[row] for row in rows]
             images = Images(paths, self.view)
-            return torch.stack([images[place, 0][0][0] > OBJECT for place in range(len(paths))])
+            masks = torch.stack([images[place, 0][0][0] for place in range(len(paths))])
+            found: Tensor = masks > OBJECT
+            return found
         if "box_x" not in self.rows:
             return None
         return torch.stack([self._box(row) for row in rows])
@@ -72,13 +74,15 @@ class Pictures:
             size = torch.tensor(picture.size)
         resize, crop = self.view.get("resize_px"), self.view["crop_px"]
         resized = size if not resize else (size * resize).div(size.min(), rounding_mode="floor")
-        return points * (resized / size) - ((resized - crop) / 2).round()
+        moved: Tensor = points * (resized / size) - ((resized - crop) / 2).round()
+        return moved
 
     def _box(self, row: int) -> Tensor:
         x, y, width, height = (float(self.rows[f"box_{name}"].iloc[row]) for name in ("x", "y", "width", "height"))
         (left, top), (right, bottom) = self.points(row, torch.tensor([[x, y], [x + width, y + height]])).tolist()
         across = torch.arange(self.view["crop_px"]) + 0.5
-        return ((across >= top) & (across < bottom))[:, None] & ((across >= left) & (across < right))
+        inside: Tensor = ((across >= top) & (across < bottom))[:, None] & ((across >= left) & (across < right))
+        return inside
 
 
 def read_pictures(run: Run, view: Mapping[str, Any], roles: Sequence[str] = ()) -> Pictures:

@@ -31,7 +31,11 @@ def load(run: Path | str, checkpoint: str = "best") -> nn.Module:
 
 
 def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, dict[str, Any]]:
-    """The model as `load` returns it, and what its file is about: settings, seed, code digest, epochs."""
+    """The model as `load` returns it, and what its file is about: settings, seed, code digest, epochs.
+
+    Raises:
+        ValueError: as `load`, and for a model whose settings or weights are not those of today's code.
+    """
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"unknown checkpoint {checkpoint!r}; known: {', '.join(CHECKPOINTS)}")
     tensors, about = read_tensors(path)
@@ -41,7 +45,14 @@ def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, d
     prefix = f"{stored}/model."
     state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     settings = about["settings"]
-    untrained = {**settings, "backbone": {**settings["backbone"], "weights": None}}
-    model = LEARNERS[settings["method"]["name"]].build(untrained)
-    model.load_state_dict(state)
+    try:
+        untrained = {**settings, "backbone": {**settings["backbone"], "weights": None}}
+        model = LEARNERS[settings["method"]["name"]].build(untrained)
+        model.load_state_dict(state)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:  # as torch words it, over many lines
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"{path} was written by other code than today's, with which it cannot be read ({type(error).__name__}: "
+            f"{reason}). Remove the file, and the next call trains it again"
+        ) from error
     return model.eval(), about

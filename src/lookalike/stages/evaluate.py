@@ -42,12 +42,14 @@ def evaluate(
         levels: of the data set, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
 
     Raises:
-        ValueError: if the manifest behind the embeddings has no column for a level.
+        ValueError: if the embeddings are of an older format, or the manifest behind them has no column for a level.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tensors, about = read_tensors(embeddings)
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
     query, gallery = ("query", "gallery") if "labels/query" in tensors else ("test", "test")
+    if not {"best_epoch", "epochs"} <= about.keys() or f"labels/{query}" not in tensors:
+        raise ValueError(f"{embeddings} is of older code. Remove it, and the next call embeds again")
     coarse = _coarse_labels(tensors, levels or {}, query, gallery, embeddings)
     scores: dict[str, dict[str, float]] = {}
     for checkpoint in CHECKPOINTS:

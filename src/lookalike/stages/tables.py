@@ -8,6 +8,7 @@ from typing import Any
 from lookalike.files import read_json, replacing, write_text
 from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
+from lookalike.tables.older import MARK, is_older
 from lookalike.tables.render import latex, markdown
 
 
@@ -34,6 +35,7 @@ def tables(
     measured = [read_json(path) for path in metrics]
     scored = [
         {**run, "metrics": found[checkpoint], "queries": found["queries"], "code": found.get("code", "")}
+        | {"departs": run["departs"] + (MARK if is_older(run, found) else "")}
         for run, found in zip(runs, measured, strict=True)
     ]
     with replacing(f"{output}.csv") as path:

@@ -52,7 +52,7 @@ def _unused(plan: Plan, stored: Stored, code: str) -> Uses:
     settings = plan.settings(recipe, dataset)
     deciding = canonical(plan.settings(recipe, dataset, plan.last_stage(recipe)))
     return Uses(
-        identity={"scale": plan.scale, "recipe": recipe, "dataset": dataset, "seed": str(seed)},
+        identity={"scale": plan.folder, "recipe": recipe, "dataset": dataset, "seed": str(seed)},
         recipes=[],
         cells=[],
         parameters=flat({stage: values for stage, values in settings.items() if values}),
@@ -61,5 +61,5 @@ def _unused(plan: Plan, stored: Stored, code: str) -> Uses:
 
 
 def _code(plan: Plan, recipe: str, dataset: str, seed: int) -> str:
-    path = project_root() / "results" / plan.scale / metrics_file(plan, recipe, dataset, seed)
+    path = project_root() / "results" / plan.folder / metrics_file(plan, recipe, dataset, seed)
     return str(read_json(path).get("code", ""))

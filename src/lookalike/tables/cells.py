@@ -10,7 +10,7 @@ import pandas as pd
 
 from lookalike.tables.baselines import baselines
 from lookalike.tables.pairs import paired_difference
-from lookalike.tables.published import ROW, matches, printed_table
+from lookalike.tables.published import ROW, printed_rows, printed_table, repeated_row
 
 CELL = ["row", "label", "dataset", "stand_in", "metric"]
 NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]
@@ -108,7 +108,7 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
         std=("value", "std"),
         n=("value", "size"),
         seeds=("seed", lambda seeds: " ".join(str(seed) for seed in seeds)),
-        departs=("departs", "first"),
+        departs=("departs", lambda marks: max(marks, key=len)),  # one seed of older code marks them all
         code=("code", _different),
         files=("metrics_file", " ".join),
         mlflow=("mlflow", lambda tags: _any_seed(list(tags))),
@@ -162,14 +162,11 @@ def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
         numbers = pd.DataFrame(columns=columns).astype({"entry": int, "published": float, "published_std": float})
         return pd.DataFrame(columns=["entry", "row", "label"]), numbers
     numbers = printed_table(table["published"]["paper"], table["published"]["table"])
-    rows = numbers[ROW].drop_duplicates().reset_index(drop=True)
+    rows = printed_rows(numbers)
     entry_of = {}
     for entry, values in enumerate(table["rows"]):
         if (wanted := values.get("published")) is not None:
-            found = [row.Index for row in rows.itertuples() if matches(row, wanted)]
-            if len(found) != 1:
-                raise ValueError(f"row {values['label']!r} names {wanted}: {len(found)} printed rows are that, not one")
-            entry_of[found[0]] = entry
+            entry_of[repeated_row(rows, wanted, f"row {values['label']!r}")] = entry
     rows["row"] = range(len(rows))
     # Printed rows that no recipe repeats get entries of their own below zero, so that they join with nothing.
     rows["entry"] = [entry_of.get(place, -1 - place) for place in rows["row"]]

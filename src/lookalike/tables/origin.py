@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from lookalike.parameters import Settings, canonical, read
 from lookalike.plan import Plan
-from lookalike.recipes import read_recipes, sections_on
 
 # What can differ from the paper, in the order in which marks stand.
 DEPARTURES = {
     "D": "other data that stand in",
     "B": "other backbone or other initial weights",
     "S": "other settings (pictures, batch, rates, budget, sizes)",
+    "C": "trained by other code than today's",
     "1": "one seed",
 }
 
@@ -48,25 +47,12 @@ def _departures(plan: Plan, recipe: str, dataset: str, settings: Settings) -> st
     stands_for, marks = plan.datasets[dataset].stands_for, ""
     if stands_for is not None and not plan.datasets[dataset].is_published:
         marks += "D"
-    segment = settings.get("segment")
-    stated = _as_stated(recipe, segment["trained_on"] if segment else stands_for)
+    stated = plan.stated(recipe, dataset)
     if stated["train"]["backbone"] != settings["train"]["backbone"]:
         marks += "B"
     if any(_without_backbone(stated[section]) != _without_backbone(values) for section, values in settings.items()):
         marks += "S"
     return marks
-
-
-@cache
-def _as_stated(recipe: str, published: str | None) -> Settings:
-    """A recipe without what a scale lays over it."""
-    recipes, papers = _recipes()
-    return sections_on(recipes[recipe], papers[recipe], published, {})
-
-
-@cache
-def _recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
-    return read_recipes()
 
 
 def _without_backbone(section: Settings) -> str:

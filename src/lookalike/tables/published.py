@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import difflib
+import math
+from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,6 +16,8 @@ from lookalike.paths import project_root
 
 # One printed row; `dataset` and `metric` tell its numbers apart.
 ROW = ["method", "setting", "embedding_dim"]
+# What tells a number from all others.
+IDENTITY = ["paper", "table", "dataset", *ROW, "metric"]
 COLUMNS = ["paper", "table", "dataset", *ROW[:1], "loss", *ROW[1:], "backbone", "metric", "value", "std", "source_note"]
 
 
@@ -28,22 +35,33 @@ def published_numbers(paper: str) -> pd.DataFrame:
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.csv")))
         raise ValueError(f"no published numbers of {paper!r} in {path.parent}; known: {known}")
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if list(frame.columns) != COLUMNS:
-        raise ValueError(f"{path}, line 1: columns must be {', '.join(COLUMNS)}")
+    frame = _read(path, paper)
     frame["printed"], frame["printed_std"] = frame["value"], frame["std"]
     for column in ("value", "std"):
-        numbers = pd.to_numeric(frame[column], errors="coerce")
+        numbers = pd.to_numeric(frame[column], errors="coerce").replace([math.inf, -math.inf], math.nan)
         broken = frame.index[numbers.isna() & ((frame[column] != "") | (column == "value"))]
         if len(broken):
             line = broken[0]
-            raise ValueError(f"{path}, line {line + 2}, {column}: {frame[column][line]!r} is no number")
+            raise ValueError(f"{path}, line {line + 2}, {column}: {frame[column][line]!r} is no number, such as 61.8")
         frame[column] = numbers
     return frame
 
 
-def printed_table(paper: str, table: str) -> pd.DataFrame:
+def known_datasets() -> set[str]:
+    """Data sets that a table can name: those of ``params/datasets`` and those of any printed number."""
+    folder = project_root() / "params"
+    papers = [path.stem for path in (folder / "published").glob("*.csv")]
+    printed = {name for paper in papers for name in published_numbers(paper)["dataset"]}
+    return printed | {path.stem for path in (folder / "datasets").glob("*.yaml")}
+
+
+def printed_table(paper: str, table: str, place: str = "") -> pd.DataFrame:
     """The numbers of one printed table, in printed order.
+
+    Args:
+        paper: whose table it is.
+        table: its name in the file of the paper.
+        place: what asks for it, for the message.
 
     Raises:
         ValueError: if the paper has no such table.
@@ -51,10 +69,71 @@ def printed_table(paper: str, table: str) -> pd.DataFrame:
     numbers = published_numbers(paper)
     chosen = numbers[numbers["table"] == table]
     if chosen.empty:
-        raise ValueError(f"paper {paper} has no table {table!r}; known: {', '.join(numbers['table'].unique())}")
+        at = f"{place}: " if place else ""
+        raise ValueError(f"{at}paper {paper} has no table {table!r}; known: {', '.join(numbers['table'].unique())}")
     return chosen
+
+
+def printed_rows(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The rows `ROW` of a printed table, in printed order, numbered from 0."""
+    return numbers[ROW].drop_duplicates().reset_index(drop=True)
+
+
+def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], place: str) -> int:
+    """Place of the printed row that a table's row repeats.
+
+    Args:
+        rows: as `printed_rows` gives them.
+        wanted: ``published`` of the table's row.
+        place: what the message calls that row.
+
+    Raises:
+        ValueError: if it is none, or several; the message shows the rows that are nearest.
+    """
+    found = [number for number, row in enumerate(rows.itertuples()) if matches(row, dict(wanted))]
+    if len(found) != 1:
+        lines = [", ".join(f"{key}: {row[key]}" for key in ROW if row[key]) for row in rows.to_dict("records")]
+        asked = ", ".join(f"{key}: {value}" for key, value in wanted.items())
+        near = [lines[row] for row in found] or difflib.get_close_matches(asked, lines, n=3, cutoff=0)
+        shown = "; ".join(f"{{{line}}}" for line in near[:3])
+        raise ValueError(f"{place} names {dict(wanted)}: {len(found)} printed rows are that, not one; nearest: {shown}")
+    return found[0]
 
 
 def matches(row: Any, wanted: dict[str, Any]) -> bool:
     """Whether a printed row is the one that a table's row names by ``method``, ``setting`` and ``embedding_dim``."""
     return all(str(getattr(row, key)) == str(value) for key, value in wanted.items())
+
+
+def _read(path: Path, paper: str) -> pd.DataFrame:
+    """All fields as text; a line stands for a row, so that row i is line i + 2."""
+    with path.open(newline="") as stream:
+        lines = list(_lines(path, csv.reader(stream, strict=True)))
+    if not lines or lines[0] != COLUMNS:
+        raise ValueError(f"{path}, line 1: columns must be {', '.join(COLUMNS)}")
+    seen: dict[tuple[str, ...], int] = {}
+    for number, fields in enumerate(lines[1:], start=2):
+        row = dict(zip(COLUMNS, fields, strict=True))
+        if row["paper"] != paper:
+            raise ValueError(f"{path}, line {number}, paper: {row['paper']!r} stands in the file of {paper!r}")
+        for column in ("table", "dataset", "method", "metric"):
+            if not row[column]:
+                raise ValueError(f"{path}, line {number}, {column}: is empty")
+        if (first := seen.setdefault(tuple(row[column] for column in IDENTITY), number)) != number:
+            raise ValueError(f"{path}, line {number}: the number of line {first} stands here again")
+    return pd.DataFrame(lines[1:], columns=COLUMNS, dtype=str)
+
+
+def _lines(path: Path, reader: Any) -> Iterator[list[str]]:
+    number = 1
+    while True:
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {number}: {error}; is a quotation mark left open?") from None
+        if len(fields) != len(COLUMNS) or reader.line_num != number:
+            raise ValueError(f"{path}, line {number}: {len(fields)} fields, not the {len(COLUMNS)} of line 1")
+        yield fields
+        number += 1

@@ -62,6 +62,24 @@ def update_edges(state: Tensor | None, batch: Tensor, momentum: float) -> Tensor
     return momentum * state + (1 - momentum) * batch
 
 
+def relative_change(before: Tensor, after: Tensor) -> Tensor:
+    """By how much edges changed, ``(...)``: mean of ``|after - before|`` over the mean of ``|after|``.
+
+    Source: AVSL, Fig. 9. Differs: the paper plots the fluctuation of edges and does not say how it is measured.
+
+    Args:
+        before: ``(..., r, r')``.
+        after: ``(..., r, r')``.
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    if before.shape != after.shape:
+        raise ValueError(f"before has shape {tuple(before.shape)}, it must be {tuple(after.shape)} as after")
+    size = after.abs().mean(dim=(-2, -1)).clamp_min(torch.finfo(after.dtype).tiny)
+    return (after - before).abs().mean(dim=(-2, -1)) / size
+
+
 def normalise_edges(state: Tensor, k: int) -> Tensor:
     """Edges as used in the distance: per upper node the ``k`` strongest positive ones, scaled to a sum of one.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
+from lookalike.methods.avsl.edges import relative_change
 from lookalike.methods.avsl.loss import AVSLLoss
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.scoring import graph
@@ -18,6 +20,10 @@ class AVSLLearner(Learner):
 
     scoring = staticmethod(graph)
     model: AVSL
+
+    def __init__(self, settings: Settings, *, classes: int) -> None:
+        super().__init__(settings, classes=classes)
+        self._edge_changes: list[Tensor] = []  # of the epoch's batches; on the device, so that no batch waits for them
 
     @classmethod
     def build(cls, settings: Settings) -> AVSL:
@@ -38,10 +44,24 @@ class AVSLLearner(Learner):
 
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Loss of one batch, on edges that have just learned from it."""
+        before = self.model.edge_states.clone() if self.model.edges_initialised else None
         with self.half_precision(images):
             representation = self.model(images)
+        if before is not None:
+            self._edge_changes.append(relative_change(before, self.model.edge_states).mean())
         value: Tensor = self.loss(representation, labels, self.model.distance)
         return value
+
+    def set_epoch(self, epoch: int) -> None:
+        """Changes of the edges are counted per epoch."""
+        self._edge_changes = []
+
+    def measures(self) -> dict[str, float]:
+        """``edge_change``, by how much a batch changes the edges, mean over levels and the epoch's batches.
+
+        The very first batch, whose edges are copied, does not count.
+        """
+        return {"edge_change": float(torch.stack(self._edge_changes).mean())} if self._edge_changes else {}
 
     @classmethod
     def represent(cls, model: nn.Module, images: Tensor) -> Tensors:

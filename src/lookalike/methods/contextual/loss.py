@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -36,6 +38,9 @@ class ContextualLoss(nn.Module):
         correct_gradient: see ``contextual_loss``.
         contrastive_weight: weight of the contrastive part where it is not ``1 - lam``. The released code of the
             256 x 256 experiments weighs it ``1 - lam - gamma``.
+
+    Attributes:
+        contextual: value of the contextual part in the last batch, a scalar without gradient.
 
     Raises:
         ValueError: if ``k``, ``eps``, ``lam``, ``gamma`` or ``variant`` is outside its range.
@@ -81,6 +86,7 @@ class ContextualLoss(nn.Module):
         self.variant = variant
         self.correct_gradient = correct_gradient
         self.contrastive_weight = 1 - lam if contrastive_weight is None else contrastive_weight
+        self.contextual = torch.tensor(math.nan)
 
     def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: tuple[Tensor, ...] | None = None) -> Tensor:
         """Loss of a batch, a scalar.
@@ -106,6 +112,7 @@ class ContextualLoss(nn.Module):
                 variant=self.variant,
                 correct_gradient=self.correct_gradient,
             )
+            self.contextual = contextual.detach()
             contrastive = contrastive_loss(similarity, labels, self.positive_margin, self.negative_margin)
             regulariser = similarity_regulariser(similarity, self.target_similarity)
             return self.lam * contextual + self.contrastive_weight * contrastive + self.gamma * regulariser

@@ -1,0 +1,75 @@
+"""What a series of measurements says, in words with its numbers: no more than its seeds allow."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import pandas as pd
+
+from lookalike.figures.form import Check
+
+RISING = 0.5  # rank correlation from which a series counts as rising
+
+
+def table(frame: pd.DataFrame, x: str, metric: str) -> Any:
+    """Frame of ``metric`` in percent, a row per value of ``x`` in ascending order, a column per seed.
+
+    Stated as ``Any``, as the types of pandas take rows chosen by their value for frames or complex numbers.
+    """
+    return 100 * frame.pivot_table(index=x, columns="seed", values=metric).sort_index()
+
+
+def difference(first: pd.Series[float], second: pd.Series[float]) -> tuple[str, bool | None]:
+    """Paired difference over the seeds of two series of percentages.
+
+    Returns:
+        The difference in words, and whether ``first`` is higher: from one seed what that run shows, and says that it is
+        one; from several ``None`` where the interval of 95 % holds zero.
+    """
+    from lookalike.tables.pairs import paired_difference
+
+    found = paired_difference(list(first), list(second))
+    if found.n == 1:
+        return f"{found.mean:+.1f} points in this run, one seed", found.mean > 0
+    interval = f"95 % interval {found.low:+.1f} to {found.high:+.1f}, {found.n} seeds"
+    decided = {"higher": True, "lower": False, "equal": False}.get(found.verdict)
+    return f"{found.mean:+.1f} points ({interval}{'' if decided is not None else ', undecided'})", decided
+
+
+def rising(values: Any, says: str) -> Check:
+    """Whether a `table` rises from its first row to its last: by the ends, and by ranks in between."""
+    means = values.mean(axis=1)
+    steps = int((means.diff().dropna() > 0).sum())
+    words, higher = difference(values.iloc[-1], values.iloc[0])
+    correlation = means.rank().corr(means.reset_index(drop=True).index.to_series(index=means.index).rank())
+    text = (
+        f"{says}: from {means.index[0]:g} to {means.index[-1]:g} {words}; rises in {steps} of {len(means) - 1} steps, "
+        f"rank correlation {correlation:+.2f}"
+    )
+    if higher is None:
+        return Check(text, None)
+    return Check(text, bool(higher and correlation >= RISING))
+
+
+def compared(values: Any, first: Hashable, second: Hashable, says: str) -> Check:
+    """Whether one row of a `table` is higher than another."""
+    words, higher = difference(values.loc[first], values.loc[second])
+    return Check(f"{says}: {words}", higher)
+
+
+def counted(differences: list[pd.Series[float]], says: str) -> Check:
+    """Whether most of several differences over the seeds are above zero; from one seed that is said to be one run."""
+    means = [float(each.mean()) for each in differences]
+    above = sum(mean > 0 for mean in means)
+    text = f"{says}: in {above} of {len(means)} cases, mean difference {sum(means) / len(means):+.1f} points"
+    if len(differences[0]) == 1:
+        return Check(f"{text}, in this run, one seed", above * 2 > len(means))
+    together = pd.concat(differences, axis=1).mean(axis=1)
+    words, higher = difference(together, 0 * together)
+    return Check(f"{text}; over the seeds {words}", higher)
+
+
+def groups(frame: pd.DataFrame, by: list[str]) -> list[tuple[Any, pd.DataFrame]]:
+    """Groups in order of appearance."""
+    return [(key, rows) for key, rows in frame.groupby(by, sort=False)]

@@ -1,0 +1,89 @@
+"""Entries of ``params/tables``: read, and checked before any job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from lookalike.parameters import Settings, read
+from lookalike.paths import project_root
+from lookalike.recipes import known
+from lookalike.tables.published import known_datasets, printed_rows, printed_table, repeated_row
+
+OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1")
+OF_REGIONS = tuple(
+    f"{ratio}_{part}"
+    for ratio in ("mean_iou", "binary_iou")
+    for part in ("mean", *(f"fold{fold}" for fold in range(4)))
+)
+
+
+def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> dict[str, Settings]:
+    """All tables of the files by name.
+
+    Args:
+        recipes: names of all recipes.
+        stand_ins: as `check_table` takes them.
+
+    Raises:
+        ValueError: for a name that two files use, and as `check_table`.
+    """
+    tables: dict[str, Settings] = {}
+    file_of: dict[str, str] = {}
+    stand_ins = list(stand_ins)
+    for path in sorted((project_root() / "params" / "tables").glob("*.yaml")):
+        file = str(path.relative_to(project_root()))
+        for name, entry in read(file, "tables").items():
+            if name in tables:
+                raise ValueError(f"{file}: a table named {name!r} exists already in {file_of[name]}")
+            tables[name], file_of[name] = entry, file
+    for name, entry in tables.items():
+        for row in entry["rows"]:
+            known(row["recipe"], recipes, f"{file_of[name]}: table {name}, row {row['label']!r}, recipe")
+        check_table(entry, f"{file_of[name]}: table {name}", stand_ins)
+    return tables
+
+
+def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[str | None, Settings]]) -> None:
+    """Refuse a table with data sets, metrics or rows that do not exist.
+
+    Args:
+        entry: of the table.
+        place: file and name of the table, for the message.
+        stand_ins: per data set of the call, the published one that it stands for and its specification.
+
+    Raises:
+        ValueError: naming place, key and what would be right.
+    """
+    printed = None
+    if "published" in entry:
+        papers = [path.stem for path in (project_root() / "params" / "published").glob("*.csv")]
+        known(entry["published"]["paper"], papers, f"{place}, published.paper")
+        printed = printed_table(**entry["published"], place=f"{place}, published.table")
+    named = [] if entry["datasets"] == "own" else entry["datasets"]
+    for dataset in named:
+        known(dataset, known_datasets(), f"{place}, datasets")
+    measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
+    for metric in entry["metrics"]:
+        known(metric, measured, f"{place}, metrics")
+    labels = {row["label"] for row in entry["rows"]}
+    for row in entry["rows"]:
+        here = f"{place}, row {row['label']!r}"
+        for dataset in row.get("datasets", []):
+            known(dataset, named, f"{here}, datasets")
+        if "against" in row:
+            known(row["against"], labels - {row["label"]}, f"{here}, against")
+        if "published" in row and printed is not None:
+            repeated_row(printed_rows(printed), row["published"], f"{here}, published")
+
+
+def _measured(named: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> set[str]:
+    """Names of all metrics that data sets have, those of the call and the published ones that a table names."""
+    specifications = [settings for published, settings in stand_ins if not named or published in named]
+    folder = project_root() / "params" / "datasets"
+    specifications += [read(path, "dataset") for name in named if (path := folder / f"{name}.yaml").is_file()]
+    names = {*OF_LABELS}
+    for specification in specifications:
+        names |= {f"R@{k}" for k in specification.get("recall_at", [1, 2, 4, 8])}
+        names |= {f"mAP_{level}" for level in specification.get("levels", {})}
+    return names | {f"train_{name}" for name in names} | {*OF_REGIONS}

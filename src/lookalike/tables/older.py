@@ -1,0 +1,48 @@
+"""Results of older code: refused where nobody would notice them, else marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lookalike.files import read_json
+
+MARK = "C"  # of `lookalike.tables.origin.DEPARTURES`
+
+
+def is_older(run: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether metrics come from a training by other code than today's.
+
+    Args:
+        run: with ``code_today``, the digest of the code that would train it now.
+        found: content of its metrics file.
+    """
+    return bool(found.get("code", "") != run.get("code_today", found.get("code", "")))
+
+
+def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str]) -> None:
+    """Refuse finished metrics of older code that Snakemake takes for today's.
+
+    Snakemake makes results again whose code has changed since it made them. Of files that it has not made, copied
+    from another folder say, it knows nothing, and keeps them.
+
+    Args:
+        runs: with ``metrics_file``, ``code_today`` and the ``options`` of a rebuilding call.
+        unrecorded: metrics files that exist and that Snakemake has no record of.
+
+    Raises:
+        ValueError: naming the first file and the lines that make all of them again, or keep them.
+    """
+    of_file = {run["metrics_file"]: run for run in runs}
+    content = {file: read_json(file) for file in unrecorded if Path(file).is_file()}
+    older = [file for file, found in content.items() if is_older(of_file[file], found)]
+    if older:
+        first, others = older[0], len(older) - 1
+        line = f"snakemake {' '.join(older)} --cores all{of_file[first]['options']}"
+        raise ValueError(
+            f"{first}{f' (and {others} more)' if others else ''}: made by older code, "
+            f"{content[first].get('code') or 'without a digest'}, not today's {of_file[first]['code_today']}, and "
+            f"Snakemake has no record of it. Make anew: `{line} --forcerun train`. Keep, if no number changed: "
+            f"`{line} --touch`"
+        )
