@@ -89,7 +89,7 @@ def test_a_scale_takes_recipe_and_sizes_of_the_one_it_is_like_and_nothing_else(m
     short = Plan({**MINI, "scale": "ci"})
     ours, theirs = (plan.settings("margin", "figurines_birds")["train"] for plan in (short, mini))
     assert ours == merge(theirs, {"budget": {"epochs": 2, "batches_per_epoch": 20}})
-    assert set(short.datasets) == {"figurines_birds", "figurines_shop"}
+    assert set(short.datasets) == {"figurines_birds", "figurines_shop", "figurines_people", "figurines_scenes"}
     assert not set(short.table_names) & set(mini.table_names)
 
 

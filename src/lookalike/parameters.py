@@ -97,13 +97,15 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Settings:
 
     A mapping that chooses by ``name`` (a loss, a backbone, a sampler) belongs to that name: where ``over`` names
     another one, the values of the old one are dropped, so that no loss inherits the margin of a different loss.
+
+    Both trees stay as they are; the result shares what it takes over unchanged, so copy it before you change it.
     """
     if "name" in over and over["name"] != base.get("name", over["name"]):
-        return deepcopy(dict(over))
-    merged = deepcopy(dict(base))
+        return dict(over)
+    merged = dict(base)
     for key, value in over.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = merge(merged[key], value) if both else deepcopy(value)
+        merged[key] = merge(merged[key], value) if both else value
     return merged
 
 

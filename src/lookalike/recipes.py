@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from lookalike import fidelity, source
@@ -120,7 +121,7 @@ def sections_on(layers: Sequence[Settings], paper: str, published: str | None, s
     segments = values.get("segment") is not None
     values = _laid(values, [scale.get("recipe", {})], published)
     values["segment"] = values["segment"] if segments else None  # a scale cuts episodes, it does not ask for any
-    sections: Settings = {stage: values.get(stage, {}) for stage in STAGES}
+    sections: Settings = deepcopy({stage: values.get(stage, {}) for stage in STAGES})
     train, sizes = sections["train"], scale.get("embedding_dims", {})
     embedding = train.get("embedding", {})
     embedding["dim"] = sizes.get(embedding.get("dim"), embedding.get("dim"))
