@@ -31,7 +31,9 @@ onstart:
     preload()
 
 
+# Everything of the papers: tables, what they vary, and figures.
 rule all:
-    default_target: True
     input:
         rules.tables.input,
+        rules.ablations.input,
+        rules.figures.input,

@@ -65,3 +65,9 @@ def test_roles(manifest: Path | str) -> tuple[str, ...]:
     """Roles that are searched: ``query`` and ``gallery``, or ``test`` alone, whose pictures search each other."""
     roles = set(read_manifest(Path(manifest))["role"])
     return ("query", "gallery") if "query" in roles else ("test",)
+
+
+def split_rule(manifest: Path | str) -> dict[str, str]:
+    """Whose split it is, ``{"split": "authors"}`` or ``{"split": "own"}``, where the manifest says so; else empty."""
+    frame = read_manifest(Path(manifest))
+    return {"split": str(frame["split"].iloc[0])} if "split" in frame else {}

@@ -296,6 +296,11 @@ PICTURED = {
 }
 
 
+def pictured_figures():
+    """Figures of segmented episodes that this scale has data for."""
+    return list(PICTURED) if any(each.stands_for == "pascal5i" for each in plan.datasets.values()) else []
+
+
 def pictured(part):
     """What a figure of segmented episodes needs of its recipes, on this scale's data in the place of PASCAL-5i."""
 

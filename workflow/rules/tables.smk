@@ -44,6 +44,7 @@ rule page:
 
 
 rule tables:
+    default_target: True
     # All of them: CSV and Markdown of `mini` are committed, and must not make a fresh clone believe that it has finished.
     input:
         rules.page.output,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from lookalike.files import write_tensors
-from lookalike.manifest import read_role, test_roles
+from lookalike.manifest import read_role, split_rule, test_roles
 from lookalike.models.inference import represent_images
 from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS, load_model
@@ -61,4 +61,5 @@ def embed(
             tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in found.items()}
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint
-    write_tensors(embeddings, tensors, {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")})
+    facts = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
+    write_tensors(embeddings, tensors, facts | split_rule(manifest))

@@ -9,9 +9,11 @@ from typing import Any
 from lookalike.parameters import Settings, canonical, read
 from lookalike.plan import Plan
 
+OWN_SPLIT = "O"  # told by the metrics: the data set's own rule, or its authors' lists, is known once it is read
 # What can differ from the paper, in the order in which marks stand.
 DEPARTURES = {
     "D": "other data that stand in",
+    OWN_SPLIT: "own split of the classes, the authors' lists not being there",
     "B": "other backbone or other initial weights",
     "S": "other settings (pictures, batch, rates, budget, sizes)",
     "C": "trained by other code than today's",
