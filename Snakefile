@@ -31,6 +31,26 @@ onstart:
     preload()
 
 
+rule tables:
+    default_target: True
+    # All of them: CSV and Markdown of `mini` are committed, and must not make a fresh clone believe that it has finished.
+    input:
+        rules.page.output,
+        collect(f"{RESULTS}/tables/{{table}}{{suffix}}", table=plan.table_names, suffix=[".csv", ".md", ".tex"]),
+
+
+# What each paper varies, one table per sweep.
+rule ablations:
+    input:
+        tables_of_family("ablations"),
+
+
+# Every method with every loss at three embedding sizes.
+rule grid:
+    input:
+        tables_of_family("grid"),
+
+
 # Everything of the papers: tables, what they vary, and figures.
 rule all:
     input:

@@ -32,7 +32,7 @@ def test_a_run_as_the_paper_made_it_has_no_marks(paper):
 
 def test_a_small_run_on_drawn_pictures_departs_in_all(mini):
     assert of(mini, "margin", "figurines_birds")["departs"] == "DBS"
-    assert set("DBSC1") == set(DEPARTURES)
+    assert set("DOBSC1") == set(DEPARTURES)
 
 
 def test_each_departure_has_its_own_mark():

@@ -41,23 +41,3 @@ rule page:
         "Put all tables on one page"
     script:
         "../scripts/page.py"
-
-
-rule tables:
-    default_target: True
-    # All of them: CSV and Markdown of `mini` are committed, and must not make a fresh clone believe that it has finished.
-    input:
-        rules.page.output,
-        collect(f"{RESULTS}/tables/{{table}}{{suffix}}", table=plan.table_names, suffix=[".csv", ".md", ".tex"]),
-
-
-# Asked for by name only: what each paper varies, one table per sweep.
-rule ablations:
-    input:
-        tables_of_family("ablations"),
-
-
-# Asked for by name only: every method with every loss at three embedding sizes.
-rule grid:
-    input:
-        tables_of_family("grid"),

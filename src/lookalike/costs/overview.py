@@ -159,7 +159,8 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
         _print_fact("time", f"{human_seconds(seconds)} for {rest}, one after the other, on {name}")
     on_gpu = measure and device.type == "cuda" and all(each.steps is not None for each in open_)
     _print_fact("GPU hours", "those above" if open_ and on_gpu else "not measured")
-    _print_fact("left out", "reading and decoding of pictures, retrieval between epochs, embedding, evaluation")
+    omitted = "reading and decoding of pictures, retrieval between epochs, embedding, evaluation, segmentation"
+    _print_fact("left out", omitted)
 
 
 def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, float]:
