@@ -26,7 +26,7 @@ def test_every_combination_of_two_axes_is_a_row_with_a_recipe(sweep):
     )
     runs = plan.runs_of("tried")
     assert list(runs["recipe"]) == ["tried_0_1_64", "tried_0_1_128", "tried_0_2_64", "tried_0_2_128"]
-    assert list(runs["label"])[0] == "margin = 0.1, size = 64"
+    assert runs["label"][0] == "margin = 0.1, size = 64"
     train = plan.settings("tried_0_2_64", "cub")["train"]
     assert (train["loss"]["margin"], train["embedding"]["dim"], train["batch_size"]) == (0.2, 64, 112)
 

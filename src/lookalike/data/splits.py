@@ -71,8 +71,8 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
 
     Raises:
         ValueError: if the layout is unknown, a file is missing or broken, a class is empty, a listed image does not
-            exist, a count differs, or ``levels`` names labels that the set does not have; the message names the file, or
-            data set, role, expected and found.
+            exist, a count differs, or ``levels`` names labels that the set does not have; the message names the file,
+            or data set, role, expected and found.
     """
     root = Path(root)
     if "one_of" in specification:
