@@ -6,7 +6,17 @@ from typing import NamedTuple
 
 from lookalike.plan import Plan
 
-MADE = {"evaluate": "metrics", "segment": "segmentations"}  # by a recipe's last stage
+# Kind of file: the stage whose settings name it, its folder and its ending. The rules of these stages write them there.
+KINDS = {
+    "model": ("train", "models", ".safetensors"),
+    "history": ("train", "models", ".csv"),
+    "embeddings": ("embed", "embeddings", ".safetensors"),
+    "evaluation": ("evaluate", "metrics", ".json"),
+    "segmentation": ("segment", "segmentations", ".json"),
+    "attribution": ("train", "attributions", ".json"),
+}
+# By a recipe's last stage, the kind that holds its metrics.
+MEASURED = {"evaluate": "evaluation", "segment": "segmentation"}
 
 
 class Stored(NamedTuple):
@@ -15,11 +25,6 @@ class Stored(NamedTuple):
     recipe: str
     dataset: str
     seed: int
-
-    @property
-    def path(self) -> str:
-        """Folders and file without suffix, below those of the kind of result."""
-        return f"{self.recipe}/{self.dataset}/seed{self.seed}"
 
 
 def training_of(plan: Plan, recipe: str, dataset: str, seed: int) -> Stored:
@@ -33,11 +38,19 @@ def scoring_of(plan: Plan, recipe: str, dataset: str, seed: int) -> Stored:
     return Stored(plan.shared(plan.last_stage(recipe), recipe, dataset), dataset, seed)
 
 
-def model_file(plan: Plan, recipe: str, dataset: str, seed: int) -> str:
-    """Model of a run, below ``results/<scale>``."""
-    return f"models/{training_of(plan, recipe, dataset, seed).path}.safetensors"
+def result_file(plan: Plan, kind: str, recipe: str, dataset: str, seed: int) -> str:
+    """File of a run, below ``results/<scale>``.
 
-
-def metrics_file(plan: Plan, recipe: str, dataset: str, seed: int) -> str:
-    """Metrics of a run, below ``results/<scale>``."""
-    return f"{MADE[plan.last_stage(recipe)]}/{scoring_of(plan, recipe, dataset, seed).path}.json"
+    Args:
+        plan: of the scale.
+        kind: a key of `KINDS`, or ``metrics`` for those of the recipe's last stage.
+        recipe: of the run.
+        dataset: that it is scored on; a recipe that segments may be trained on another.
+        seed: of the run.
+    """
+    stage, folder, ending = KINDS[MEASURED[plan.last_stage(recipe)] if kind == "metrics" else kind]
+    if stage == "train":
+        stored = training_of(plan, recipe, dataset, seed)
+    else:
+        stored = Stored(plan.shared(stage, recipe, dataset), dataset, seed)
+    return f"{folder}/{stored.recipe}/{stored.dataset}/seed{stored.seed}{ending}"

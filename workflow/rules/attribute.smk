@@ -1,6 +1,6 @@
 rule attribute:
     input:
-        model=result_of("train", rules.train.output.model),
+        model=result_of("model"),
         manifest=manifest_of,
     output:
         attributions=f"{RESULTS}/attributions/{{recipe}}/{{dataset}}/seed{{seed}}.json",

@@ -9,10 +9,11 @@ from lookalike.calls import drop_locks_of_the_dead
 from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import visible_devices
 from lookalike.fidelity import PAPERS, choices
-from lookalike.figures.entries import FOLDER_OF, STAGE_OF, figure_runs, read_figures
+from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.jobs import start_parent
 from lookalike.plan import Plan
 from lookalike.recipes import known
+from lookalike.results import result_file
 from lookalike.source import ROOT, code_digest
 from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin
@@ -74,21 +75,14 @@ def settings(stage):
     return lambda wildcards: plan.settings(wildcards.recipe, wildcards.dataset)[stage]
 
 
-def result_of(stage, pattern):
-    """File of an earlier stage, under the name of the recipe that stands for all with equal settings."""
-
-    def path(wildcards):
-        recipe = plan.shared(stage, wildcards.recipe, wildcards.dataset)
-        return pattern.format(recipe=recipe, dataset=wildcards.dataset, seed=wildcards.seed)
-
-    return path
+def result_of(kind):
+    """File of an earlier stage of a job's run."""
+    return lambda wildcards: stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
 
 
-def trained_model(wildcards):
-    """Model that a run segments with: of the data set that its recipe names."""
-    dataset = plan.training_dataset(wildcards.recipe, wildcards.dataset)
-    recipe = plan.shared("train", wildcards.recipe, dataset)
-    return rules.train.output.model.format(recipe=recipe, dataset=dataset, seed=wildcards.seed)
+def stored(kind, recipe, dataset, seed):
+    """File of a run, under the name of the recipe that stands for all with equal settings."""
+    return f"{RESULTS}/{result_file(plan, kind, recipe, dataset, int(seed))}"
 
 
 def selection_of(wildcards):
@@ -136,16 +130,10 @@ def runs_of_table(wildcards, input):
     return runs
 
 
-def metrics_file(recipe, dataset, seed):
-    """File with the metrics of a run, under the name of the recipe that stands for all with equal settings."""
-    stage = plan.last_stage(recipe)
-    made = {"evaluate": "metrics", "segment": "segmentations"}[stage]
-    return f"{RESULTS}/{made}/{plan.shared(stage, recipe, dataset)}/{dataset}/seed{seed}.json"
-
-
 def metrics_of_table(wildcards):
     """Files with the metrics of the runs behind a table, in the order of the runs."""
-    return [metrics_file(run.recipe, run.dataset, run.seed) for run in plan.runs_of(wildcards.table).itertuples()]
+    runs = plan.runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
+    return [stored("metrics", *run) for run in runs.itertuples(index=False)]
 
 
 def tables_of_family(family):
@@ -195,7 +183,7 @@ def metrics_of_trials(column):
 
     def paths(wildcards):
         runs = trial_runs(plan)[[column, "dataset", "seed"]]
-        return [metrics_file(*run) for run in runs.itertuples(index=False)]
+        return [stored("metrics", *run) for run in runs.itertuples(index=False)]
 
     return paths
 
@@ -219,9 +207,8 @@ def evidence(side):
     """Files with what one side of all compared pairs has reached, in the order of the runs."""
 
     def path(run):
-        made, stage = ("attributions", "train") if run["metric"] in ATTRIBUTIONS else ("metrics", "evaluate")
-        recipe = plan.shared(stage, run[side], run["dataset"])
-        return f"{RESULTS}/{made}/{recipe}/{run['dataset']}/seed{run['seed']}.json"
+        kind = "attribution" if run["metric"] in ATTRIBUTIONS else "metrics"
+        return stored(kind, run[side], run["dataset"], run["seed"])
 
     return lambda wildcards: [path(run) for run in claimed_runs]
 
@@ -264,13 +251,8 @@ except ValueError as error:
 def files_of_figure(wildcards):
     """Files that a figure reads, in the order of its runs."""
     known(wildcards.figure, figures, f"figures with data at scale {SCALE}")
-
-    def path(run):
-        recipe = plan.shared(STAGE_OF[run["reads"]], run["recipe"], run["dataset"])
-        folder, suffix = FOLDER_OF[run["reads"]]
-        return f"{RESULTS}/{folder}/{recipe}/{run['dataset']}/seed{run['seed']}{suffix}"
-
-    return [path(run) for run in figure_runs(plan, figures[wildcards.figure])]
+    runs = figure_runs(plan, figures[wildcards.figure])
+    return [stored(run["reads"], run["recipe"], run["dataset"], run["seed"]) for run in runs]
 
 
 def threads_of_figure(wildcards):

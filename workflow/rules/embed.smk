@@ -1,6 +1,6 @@
 rule embed:
     input:
-        model=result_of("train", rules.train.output.model),
+        model=result_of("model"),
         manifest=pictures_of,
     output:
         embeddings=f"{RESULTS}/embeddings/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",

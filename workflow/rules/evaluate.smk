@@ -1,7 +1,7 @@
 rule evaluate:
     input:
-        model=result_of("train", rules.train.output.model),
-        embeddings=result_of("embed", rules.embed.output.embeddings),
+        model=result_of("model"),
+        embeddings=result_of("embeddings"),
     output:
         metrics=f"{RESULTS}/metrics/{{recipe}}/{{dataset}}/seed{{seed}}.json",
     log:

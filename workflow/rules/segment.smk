@@ -21,7 +21,7 @@ rule episodes:
 
 rule segment:
     input:
-        model=trained_model,
+        model=result_of("model"),
         manifest=manifest_of,
         episodes=rules.episodes.output.listed,
         digest=rules.episodes.output.digest,

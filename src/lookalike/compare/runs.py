@@ -11,7 +11,7 @@ from typing import Any
 from lookalike.files import read_json
 from lookalike.plan import Plan
 from lookalike.recipes import STAGES
-from lookalike.results import metrics_file, model_file, scoring_of
+from lookalike.results import result_file, scoring_of
 from lookalike.tracking import IDENTITY, Copy, copies_of, flat, is_tracked, metric_name
 
 CHECKPOINTS = ("best", "last")
@@ -70,14 +70,14 @@ class Results:
             ValueError: for a recipe that cannot run on the data set.
         """
         self.plan.check_run(recipe, dataset)
-        path = self.folder / metrics_file(self.plan, recipe, dataset, seed)
-        if not path.is_file():
-            target = f"results/{self.plan.folder}/{metrics_file(self.plan, recipe, dataset, seed)}"
+        metrics = result_file(self.plan, "metrics", recipe, dataset, seed)
+        if not (self.folder / metrics).is_file():
+            target = f"results/{self.plan.folder}/{metrics}"
             raise UnfinishedError(
                 f"{recipe}@{dataset}#{seed} is not finished; `snakemake --cores all {target}{self.options}` makes it"
             )
-        measured = read_json(path)
-        about = _about(self.folder / model_file(self.plan, recipe, dataset, seed))
+        measured = read_json(self.folder / metrics)
+        about = _about(self.folder / result_file(self.plan, "model", recipe, dataset, seed))
         settings = self.plan.settings(recipe, dataset)
         used = {**settings, "train": about.get("settings", settings["train"])}
         facts = {key: value for key, value in {**about, **measured}.items() if key not in ("settings", *CHECKPOINTS)}
@@ -97,7 +97,7 @@ class Results:
 
     def seeds(self, recipe: str, dataset: str) -> list[int]:
         """Seeds whose metrics are there."""
-        files = (self.folder / metrics_file(self.plan, recipe, dataset, 0)).parent.glob("seed*.json")
+        files = (self.folder / result_file(self.plan, "metrics", recipe, dataset, 0)).parent.glob("seed*.json")
         return sorted(int(path.stem.removeprefix("seed")) for path in files)
 
 

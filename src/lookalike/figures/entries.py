@@ -12,14 +12,6 @@ from lookalike.recipes import known
 from lookalike.source import lookup
 
 FILE = "params/figures.yaml"
-# What a figure can read: the stage that makes it, and folder and ending of its file.
-STAGE_OF = {"embeddings": "embed", "metrics": "evaluate", "history": "train", "model": "train"}
-FOLDER_OF = {
-    "embeddings": ("embeddings", ".safetensors"),
-    "metrics": ("metrics", ".json"),
-    "history": ("models", ".csv"),
-    "model": ("models", ".safetensors"),
-}
 
 
 def read_figures(plan: Plan) -> dict[str, Settings]:

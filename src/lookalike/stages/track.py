@@ -10,7 +10,7 @@ from lookalike.files import read_json
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan import Plan
-from lookalike.results import Stored, metrics_file, scoring_of, training_of
+from lookalike.results import Stored, result_file, scoring_of, training_of
 from lookalike.tracking import Uses, flat, tag_runs
 
 
@@ -61,5 +61,5 @@ def _unused(plan: Plan, stored: Stored, code: str) -> Uses:
 
 
 def _code(plan: Plan, recipe: str, dataset: str, seed: int) -> str:
-    path = project_root() / "results" / plan.folder / metrics_file(plan, recipe, dataset, seed)
+    path = project_root() / "results" / plan.folder / result_file(plan, "metrics", recipe, dataset, seed)
     return str(read_json(path).get("code", ""))
