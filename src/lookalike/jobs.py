@@ -27,6 +27,8 @@ from typing import Any
 from lookalike.devices import own_device
 
 ADDRESS = "LOOKALIKE_PARENT"  # environment variable with the socket of the preloaded parent
+# Of the C library: pages that a step has freed serve the next step, instead of going back to the kernel in between.
+ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
 PRELOADED = ("torch", "torchvision", "pytorch_metric_learning.losses", "lookalike.stages.preloaded")
 
 
@@ -56,7 +58,8 @@ def start_parent() -> subprocess.Popen[bytes]:
     It lives until the returned process' standard input is closed, which happens at the latest when this process dies.
     """
     address = str(Path(tempfile.mkdtemp(prefix="lookalike-")) / "parent.sock")
-    parent = subprocess.Popen([sys.executable, "-m", "lookalike.jobs", address], stdin=subprocess.PIPE)
+    command = [sys.executable, "-m", "lookalike.jobs", address]
+    parent = subprocess.Popen(command, stdin=subprocess.PIPE, env={**ALLOCATION, **os.environ})
     os.environ[ADDRESS] = address
     return parent
 

@@ -49,6 +49,10 @@ def preload():
     """Import torch once for all jobs of this call; they find the process by its address in the environment."""
     global parent
     parent = start_parent()
+    # With a limit to the jobs it starts in a second, Snakemake 9.27 sets one more timer at each look for jobs, and each
+    # timer looks again a second later: after 200 jobs that is half a core. Jobs of this machine need no such limit.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
 
 
 def code(*entry_points, stage="evaluate"):
