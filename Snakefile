@@ -24,9 +24,6 @@ include: "workflow/rules/benchmarks.smk"
 include: "workflow/rules/fidelity.smk"
 
 
-ruleorder: segmentation_pictures > figure
-
-
 onstart:
     preload()
 

@@ -12,7 +12,6 @@ from PIL import Image
 from lookalike.data import write_manifest
 from lookalike.data.pictures import read_picture
 from lookalike.data.readers.pascal5i import read_mask
-from lookalike.files import write_tensors
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.models.saved import load
 from lookalike.segmentation import iou_counts, mean_iou
@@ -21,49 +20,14 @@ from lookalike.segmentation.cuts import grabcut
 from lookalike.segmentation.episodes import read_episodes
 from lookalike.stages.episodes import episodes
 from lookalike.stages.segment import segment
-from lookalike.stages.segmentation_pictures import segmentation_pictures
 from lookalike.training.images import DEVIATION, MEAN
-from trainings import CROP, learner, section
-
-GRABCUT = {"name": "grabcut", "sure": 0.7, "probable": 0.3, "background": None, "iterations": 2}
-SETTINGS = {"trained_on": "cub", "ways": 1, "shots": 1, "episodes": 3, "draws": 2, "cut": GRABCUT}
+from segmented import GRABCUT, SETTINGS, write_segmented
+from trainings import CROP
 
 
 @pytest.fixture
 def paths(tmp_path):
-    """Two folds of two classes with five pictures each: a box of the class's colour, void around it."""
-    generator = np.random.default_rng(0)
-    rows = []
-    for label in range(1, 5):
-        for number in range(5):
-            picture = generator.integers(90, 160, (26, 34, 3))
-            mask = np.zeros((26, 34), np.uint8)
-            top, left = generator.integers(1, 10, 2)
-            mask[top - 1 : top + 11, left - 1 : left + 11] = 255
-            mask[top : top + 10, left : left + 10] = label
-            picture[mask == label] = np.eye(3)[label % 3] * 200 + generator.integers(0, 40)
-            name = f"{label}-{number}.png"
-            Image.fromarray(picture.astype(np.uint8)).save(tmp_path / name)
-            image = Image.fromarray(mask)
-            image.putpalette(list(range(256)) * 3)
-            image.save(tmp_path / f"mask-{name}")
-            rows.append((name, label, "test", (label - 1) // 2, f"mask-{name}"))
-    frame = pd.DataFrame(rows, columns=["path", "label", "role", "fold", "mask"])
-    write_manifest(frame, tmp_path / "manifest.csv")
-    states = {f"last/{name}": tensor for name, tensor in learner("sam").state_dict().items()}
-    about = {"settings": section("sam"), "best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
-    write_tensors(tmp_path / "model", states, about)
-    common = {"manifest": str(tmp_path / "manifest.csv"), "root": str(tmp_path), "episodes": str(tmp_path / "list.csv")}
-    episodes(
-        manifest=common["manifest"],
-        listed=common["episodes"],
-        digest=str(tmp_path / "digest"),
-        shots=2,
-        episodes=3,
-        draws=2,
-    )
-    written = {"digest": str(tmp_path / "digest"), "segmentations": str(tmp_path / "found.json")}
-    return {"model": str(tmp_path / "model"), **common, **written}
+    return write_segmented(tmp_path)
 
 
 def run(paths, **changed):
@@ -133,19 +97,3 @@ def test_data_without_folds_have_no_episodes(paths, tmp_path):
     write_manifest(frame, tmp_path / "flat.csv")
     with pytest.raises(ValueError, match="has no column fold"):
         episodes(manifest=str(tmp_path / "flat.csv"), listed="l", digest="d", shots=1, episodes=1, draws=1)
-
-
-def test_pictures_show_the_first_episodes_of_each_fold(paths, tmp_path):
-    sections = [{**SETTINGS, "ways": 2, "shots": shots} for shots in (1, 2)]
-    given = {name: paths[name] for name in ("manifest", "root", "episodes")}
-    written = {"picture": str(tmp_path / "figure.png"), "shown": str(tmp_path / "shown.csv")}
-    segmentation_pictures(sections, models=[paths["model"]] * 2, **given, **written)
-    drawn = read_episodes(tmp_path / "list.csv", ways=2, shots=1, episodes=1, draws=1)
-    lines = pd.read_csv(tmp_path / "shown.csv")
-    assert lines["query"].tolist() == [each.query for each in drawn] * 2
-    assert lines["row"].tolist()[::2] == ["fold 0, 1-shot", "fold 0, 2-shot"]
-    with Image.open(tmp_path / "figure.png") as figure:
-        assert figure.width == pytest.approx(3.4 * 300, abs=2)
-    sections[1]["cut"] = {"name": "threshold"}
-    with pytest.raises(ValueError, match="only 'grabcut' is shown"):
-        segmentation_pictures(sections, models=[paths["model"]] * 2, **given, **written)

@@ -274,37 +274,3 @@ def longest_list(wildcards):
     sections = [plan.settings(recipe, wildcards.dataset, "segment")["segment"] for recipe in plan.recipe_names]
     asked = [section for section in sections if section]
     return {name: max(section[name] for section in asked) for name in ("shots", "episodes", "draws")}
-
-
-PICTURED = {
-    "sam_6": ["sam_segment_birds"],
-    "sam_7": ["sam_segment_birds_two", "sam_segment_birds_two_five"],
-}
-
-
-def pictured_figures():
-    """Figures of segmented episodes that this scale has data for."""
-    return list(PICTURED) if any(each.stands_for == "pascal5i" for each in plan.datasets.values()) else []
-
-
-def pictured(part):
-    """What a figure of segmented episodes needs of its recipes, on this scale's data in the place of PASCAL-5i."""
-
-    def found(wildcards):
-        standing = [each for each in plan.datasets.values() if each.stands_for == "pascal5i"]
-        if not standing:
-            raise WorkflowError(f"{wildcards.figure}: no data set of scale {SCALE} stands for pascal5i")
-        dataset = standing[0]
-        recipes = PICTURED[wildcards.figure]
-        if part == "models":
-            model, trained = rules.train.output.model, [
-                plan.training_dataset(recipe, dataset.name) for recipe in recipes
-            ]
-            names = [plan.shared("train", recipe, on) for recipe, on in zip(recipes, trained)]
-            return [model.format(recipe=name, dataset=on, seed=plan.seeds[0]) for name, on in zip(names, trained)]
-        if part == "settings":
-            return [plan.settings(recipe, dataset.name, "segment")["segment"] for recipe in recipes]
-        of_dataset = {"manifest": ".csv", "episodes": ".episodes.csv"}
-        return f"{DATA}/splits/{dataset.name}{of_dataset[part]}" if part in of_dataset else dataset.root
-
-    return found

@@ -27,4 +27,3 @@ rule figure:
 rule figures:
     input:
         collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".md"]),
-        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=pictured_figures(), suffix=[".csv", ".png"]),

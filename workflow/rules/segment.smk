@@ -44,30 +44,3 @@ rule segment:
         "Segment {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:
         "../scripts/segment.py"
-
-
-rule segmentation_pictures:
-    # SAM Figs 6 and 7, asked for by name: `snakemake results/mini/figures/sam_6.png`.
-    input:
-        models=pictured("models"),
-        manifest=pictured("manifest"),
-        episodes=pictured("episodes"),
-    output:
-        picture=f"{RESULTS}/figures/{{figure}}.png",
-        shown=f"{RESULTS}/figures/{{figure}}.csv",
-    log:
-        f"{LOGS}/segmentation_pictures/{{figure}}.log",
-    wildcard_constraints:
-        figure="sam_[67]",
-    conda:
-        "../../environment.yml"
-    resources:
-        gpu=GPU,
-    params:
-        settings=pictured("settings"),
-        root=pictured("root"),
-        code=code("lookalike.stages.segmentation_pictures:segmentation_pictures"),
-    message:
-        "Show episodes as in {wildcards.figure}"
-    script:
-        "../scripts/segmentation_pictures.py"

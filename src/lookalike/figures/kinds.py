@@ -33,6 +33,7 @@ from lookalike.figures.rings import RINGS
 from lookalike.figures.sam_domains import DOMAINS
 from lookalike.figures.sam_gradcam import GRAD_CAM
 from lookalike.figures.scalability import SCALABILITY
+from lookalike.figures.segmentations import SEGMENTATIONS
 from lookalike.figures.surrogates import SURROGATE_GRID, SURROGATES
 
 FIGURES: dict[str, Figure] = {
@@ -49,6 +50,8 @@ FIGURES: dict[str, Figure] = {
     "contextual_12": DISTANCES,
     "sam_3": GRAD_CAM,
     "sam_4": DOMAINS,
+    "sam_6": SEGMENTATIONS,
+    "sam_7": SEGMENTATIONS,
     "contextual_3": CONVERGENCE,
     "contextual_15": CURVES_OVER_EPOCHS,
     "contextual_18": SURROGATE_GRID,

@@ -1,0 +1,66 @@
+"""Figures of segmented episodes: which are shown, and that their tiles come back as they were."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lookalike.figures.form import Run
+from lookalike.figures.segmentations import SEGMENTATIONS, lengths, region
+from lookalike.segmentation.episodes import read_episodes
+from lookalike.stages.segment import segment
+from segmented import GRABCUT, SETTINGS, write_segmented
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Model and metrics of two recipes, with one and two supports of two classes."""
+    paths = write_segmented(tmp_path)
+    (tmp_path / "list.csv").rename(tmp_path / "manifest.episodes.csv")
+    paths["episodes"] = str(tmp_path / "manifest.episodes.csv")
+    made = []
+    for shots in (1, 2):
+        found = str(tmp_path / f"found{shots}.json")
+        segment({**SETTINGS, "ways": 2, "shots": shots}, **{**paths, "segmentations": found})
+        place = {"ways": 2, "shots": shots, "cut": GRABCUT}
+        of_recipe = Run(f"shots_{shots}", "pascal5i", "small", 0, "model", paths["model"], place)
+        of_recipe = replace(of_recipe, manifest=paths["manifest"], root=paths["root"])
+        made += [replace(of_recipe, reads="metrics", path=found), of_recipe]
+    return made
+
+
+def test_the_first_episodes_of_each_fold_are_shown(runs, tmp_path):
+    SEGMENTATIONS.data(runs, {"per_fold": 2}).to_csv(tmp_path / "data.csv", index=False)
+    frame = pd.read_csv(tmp_path / "data.csv")
+    SEGMENTATIONS.draw(frame).savefig(tmp_path / "picture.png", dpi=50)
+    queries = frame[frame["tile"] == "query"]
+    drawn = read_episodes(tmp_path / "manifest.episodes.csv", ways=2, shots=1, episodes=1, draws=1)
+    assert [Path(path).name for path in queries["picture"]] == [each.query for each in drawn] * 2
+    assert queries["line"].tolist() == ["fold 0, 1-shot", "fold 1, 1-shot", "fold 0, 2-shot", "fold 1, 2-shot"]
+    assert frame["tile"].dropna().unique().tolist() == [
+        *("query", "support 1", "support 2", "attention 1", "attention 2", "found", "true"),
+    ]
+    scores = [json.loads(Path(run.path).read_text())["best"]["mean_iou_mean"] for run in runs if run.reads == "metrics"]
+    said = [check.says for check in SEGMENTATIONS.checks(frame)]
+    assert len(said) == 2 and all(f"{100 * score:.1f} %" in each for score, each in zip(scores, said, strict=True))
+
+
+def test_of_one_way_the_attention_on_the_support_is_shown_too(runs):
+    one_way = [replace(run, place={**run.place, "ways": 1}) for run in runs[:2]]
+    tiles = SEGMENTATIONS.data(one_way, {"per_fold": 1})["tile"].dropna().unique().tolist()
+    assert tiles == ["query", "support", "attention on query", "attention on support", "found", "true"]
+
+
+def test_a_cut_with_many_candidates_is_refused(runs):
+    many = [replace(run, place={**run.place, "cut": {"name": "threshold"}}) for run in runs]
+    with pytest.raises(ValueError, match="only 'grabcut' is shown"):
+        SEGMENTATIONS.data(many, {"per_fold": 2})
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_regions_come_back_from_their_lengths(share):
+    drawn = np.random.default_rng(0).random((7, 9)) < share
+    assert (region(lengths(drawn), (7, 9)) == drawn).all()
