@@ -265,7 +265,7 @@ def test_image_noise_takes_the_strangers_of_the_scale(params):
         ("", r"recipe margin on figurines_birds, train\.noise\.images: scale mini names no data set as its strangers$"),
         (
             "strangers: figurines_birdz\n",
-            r"scale mini, strangers: unknown 'figurines_birdz', did you mean 'figurines_birds'",
+            r"params/scales/mini\.yaml, strangers: unknown 'figurines_birdz', did you mean 'figurines_birds'",
         ),
     ],
 )

@@ -1,7 +1,6 @@
 """What a call will run: recipes x data sets x seeds, read from ``params/`` and checked before any job starts.
 
-A *scale* names data sets and lays its own values over every recipe; an overlay given with ``--configfile`` is a scale
-of the user's own. A recipe has one section per stage. Runs whose sections are equal up to a stage share the result of
+A recipe has one section per stage. Runs whose sections are equal up to a stage share the result of
 that stage, under the name of the recipe that is defined first.
 """
 
@@ -9,18 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from lookalike.parameters import Settings, canonical, check, merge, read
+from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import project_root
 from lookalike.recipes import IncompatibleError, check_recipe, known, read_recipes, sections_on
+from lookalike.scales import Dataset, read_scale
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.tables.entries import check_table, read_tables
-from lookalike.tables.published import known_datasets
 
 # Which sections decide the result of a stage.
 SECTIONS = {
@@ -29,32 +27,6 @@ SECTIONS = {
     "evaluate": ("train", "embed", "evaluate"),
     "segment": ("train", "segment"),
 }
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """One data set of a scale."""
-
-    name: str
-    stands_for: str | None  # the published data set whose recipe values it takes
-    specification: Settings  # layout, classes, counts, archives: see workflow/schemas/dataset.schema.yaml
-    own: bool  # given by the user's overlay, so hashed in its manifest instead of tracked by DVC
-    folder: str  # below which the data of this scale lie
-
-    @property
-    def root(self) -> str:
-        """Folder that readers take: the user's own where it is read in place."""
-        return str(self.specification.get("folder", f"{self.folder}/{self.name}"))
-
-    @property
-    def is_published(self) -> bool:
-        """Whether these are the pictures that the printed numbers were measured on."""
-        return self.stands_for == str(self.specification.get("published_as", self.name))
-
-    @property
-    def record(self) -> str:
-        """File that says the download is complete."""
-        return f"{self.folder}/{self.name}.json"
 
 
 class Plan:
@@ -74,21 +46,11 @@ class Plan:
         self.tracking: bool = config["tracking"]
         self.holds_out: bool = config.get("selection") == "held_out"
         self.picture_cache: Settings | None = config.get("picture_cache")
-        own = self.is_overlay = "name" in config
-        self.scale: str = config["name"] if own else config["scale"]
-        source_file = "the overlay" if own else f"params/scales/{self.scale}.yaml"
-        if own:
-            overlay = {"title": self.scale, "tables": ["comparison"], **_overlay(config)}
-            check(overlay, "scale", source_file)
-            self._values = overlay
-        else:
-            self._values = _scale(self.scale)
-        self.title: str = self._values["title"]
-        self.data_folder = f"data/{self.scale}" if own else "data"
-        self.datasets = {
-            name: _dataset(name, value or {}, self.data_folder, source_file)
-            for name, value in self._values["datasets"].items()
-        }
+        self._scale = scale = read_scale(config)
+        self.scale, self.is_overlay, self.data_folder = scale.name, scale.own, scale.data_folder
+        self.title: str = scale.settings["title"]
+        self.overlay = scale.overlay  # what the scale lays over every recipe
+        self.datasets = scale.datasets
         self._recipes, self._papers = read_recipes()
         self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
         self._stated: dict[tuple[str, str | None], Settings] = {}
@@ -96,17 +58,11 @@ class Plan:
         self._checked: set[tuple[str, str]] = set()
         self._runs_of: dict[str, pd.DataFrame] = {}
         self._tables = read_tables(self._recipes, self._stand_ins)
-        self.table_names: list[str] = list(config.get("tables", self._values["tables"]))
+        self.table_names: list[str] = list(config["tables"] if "tables" in config else scale.settings["tables"])
         for name in self.table_names:
             if name not in self._tables:
-                chosen_in = "configuration" if "tables" in config and not own else source_file
+                chosen_in = "configuration" if "tables" in config and not scale.own else scale.file
                 known(name, [*self._tables, *self.sweeps], f"{chosen_in}, tables")
-
-    @property
-    def overlay(self) -> Settings:
-        """What the scale lays over every recipe."""
-        overlay: Settings = self._values.get("recipe", {})
-        return overlay
 
     @property
     def folder(self) -> str:
@@ -172,7 +128,7 @@ class Plan:
             self._runs_of[table] = self._runs(table)
         runs = self._runs_of[table].copy()
         as_printed = {name for name, dataset in self.datasets.items() if dataset.is_published}
-        unchanged = not self._values.get("recipe") and not self.is_overlay
+        unchanged = not self.overlay and not self.is_overlay
         runs["comparable"] = runs["dataset"].isin(as_printed) & unchanged
         return runs
 
@@ -221,7 +177,7 @@ class Plan:
         """Data sets of this scale that fill a table, in the table's order."""
         wanted = self._entry(table)["datasets"]
         if wanted == "own":
-            return [each for name, each in self.datasets.items() if name != self._values.get("strangers")]
+            return [each for each in self.datasets.values() if each != self._scale.strangers]
         return [each for name in wanted for each in self.datasets.values() if each.stands_for == name]
 
     def settings(self, recipe: str, dataset: str, stage: str | None = None) -> Settings:
@@ -266,7 +222,7 @@ class Plan:
     def strangers(self, recipe: str, dataset: str) -> Dataset | None:
         """Data set whose pictures replace training pictures, ``None`` for a recipe without image noise."""
         noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
-        return self.datasets[self._values["strangers"]] if noisy else None
+        return self._scale.strangers if noisy else None
 
     def check_run(self, recipe: str, dataset: str) -> None:
         """Refuse a recipe that cannot run on a data set of this scale, with a ``ValueError``."""
@@ -291,10 +247,9 @@ class Plan:
                     f"not {method!r}"
                 )
             self.training_dataset(recipe, dataset)
-        if sections["train"]["noise"]["images"] > 0:
-            if "strangers" not in self._values:
-                raise ValueError(f"{place}, train.noise.images: scale {self.scale} names no data set as its strangers")
-            known(self._values["strangers"], self.datasets, f"scale {self.scale}, strangers")
+        if sections["train"]["noise"]["images"] > 0 and self._scale.strangers is None:
+            reason = f"train.noise.images: scale {self.scale} names no data set as its strangers"
+            raise IncompatibleError(f"{place}, ", reason)
         self._checked.add((recipe, dataset))
 
     def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
@@ -313,7 +268,7 @@ class Plan:
         """Sections of a recipe on a data set, and each as text that is equal for equal sections."""
         published = self._published(recipe, dataset)
         if (recipe, published) not in self._resolved:
-            sections = sections_on(self._layers(recipe), self.paper_of(recipe), published, self._values)
+            sections = sections_on(self._layers(recipe), self.paper_of(recipe), published, self._scale.settings)
             self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
         return self._resolved[recipe, published]
 
@@ -332,7 +287,7 @@ class Plan:
         Most recipes are the same on all data sets, and so are resolved once.
         """
         published = self._trained_on(recipe) or self.datasets[dataset].stands_for
-        layers = (*self._layers(recipe), self._values.get("recipe", {}))
+        layers = (*self._layers(recipe), self.overlay)
         has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
         return published if has_own else None
 
@@ -358,32 +313,3 @@ def _typed(config: Mapping[str, Any]) -> Settings:
     if isinstance(typed.get("seeds"), list):
         typed["seeds"] = [int(seed) if str(seed).isdigit() else seed for seed in typed["seeds"]]
     return typed
-
-
-def _scale(name: str) -> Settings:
-    """Values of a scale, laid over those of the one it is ``like``; data sets and tables are always its own."""
-    values = read(f"params/scales/{name}.yaml", "scale")
-    if "like" in values:
-        base = read(f"params/scales/{values['like']}.yaml", "scale")
-        values = merge({key: base[key] for key in ("embedding_dims", "recipe")}, values)
-    return values
-
-
-def _overlay(config: Mapping[str, Any]) -> Settings:
-    keys = ("title", "tables", "datasets", "strangers", "embedding_dims", "recipe")
-    return {key: config[key] for key in keys if key in config}
-
-
-def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str) -> Dataset:
-    values = dict(values)
-    stands_for = values.pop("stands_for", None)
-    if stands_for is not None:
-        known(stands_for, known_datasets(), f"{source_file}, datasets.{name}.stands_for")
-    own = "layout" in values
-    if own:
-        values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
-        check(values, "dataset", f"{source_file}, datasets.{name}")
-    elif values:
-        raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {', '.join(values)}")
-    specification = values if own else read(f"params/datasets/{name}.yaml", "dataset")
-    return Dataset(name, stands_for, specification, own, folder)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from lookalike.fidelity import Trial, trials
-from lookalike.plan import Dataset, Plan
+from lookalike.plan import Plan
+from lookalike.scales import Dataset
 
 USUAL = "cub"  # the published data set that a choice is tried on unless it changes nothing there
 SEEDS = [0, 1, 2]  # where the call names one only, which has no interval

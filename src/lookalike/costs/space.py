@@ -16,7 +16,7 @@ from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.plan import Dataset
+from lookalike.scales import Dataset
 from lookalike.training.learner import named
 from lookalike.training.learners import LEARNERS
 

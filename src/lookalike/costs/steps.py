@@ -13,8 +13,8 @@ import numpy as np
 from lookalike.data import read_manifest
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.plan import Dataset
 from lookalike.samplers import build_sampler
+from lookalike.scales import Dataset
 from lookalike.training.learner import named
 
 COARSE = 12  # coarse classes that a hierarchical sampler is shown, as many as Stanford Online Products has

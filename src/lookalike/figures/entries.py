@@ -7,8 +7,9 @@ from typing import Any
 
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.plan import Dataset, Plan
-from lookalike.recipes import known
+from lookalike.plan import Plan
+from lookalike.recipes import IncompatibleError, known
+from lookalike.scales import Dataset
 from lookalike.source import lookup
 
 FILE = "params/figures.yaml"
@@ -115,7 +116,7 @@ def _can_run(plan: Plan, entry: Settings) -> bool:
     """Whether every row of a table runs at this scale: pictures with errors need a data set to take them from."""
     try:
         plan.runs_of(entry["table"])
-    except ValueError:
+    except IncompatibleError:
         return False
     return True
 

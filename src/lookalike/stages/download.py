@@ -16,7 +16,7 @@ from lookalike.data import ensure_data, load_specification
 from lookalike.data.figurines import write_figurines
 from lookalike.files import write_json
 from lookalike.parameters import read
-from lookalike.plan import Dataset
+from lookalike.scales import Dataset
 from lookalike.versions import reproduce
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lookalike.data import load_specification, read_layout
 from lookalike.data.manifest import with_file_hashes, write_manifest
-from lookalike.plan import Dataset
+from lookalike.scales import Dataset
 from lookalike.stages.download import download
 from lookalike.versions import reproduce
 

@@ -1,0 +1,122 @@
+"""A scale: its data sets, its tables, and what it lays over every recipe.
+
+Those of ``params/scales`` are the project's; an overlay given with ``--configfile`` is a scale of the user's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.parameters import Settings, check, merge, read
+from lookalike.recipes import known
+from lookalike.tables.published import known_datasets
+
+OVERLAY = "the overlay"  # what messages call the user's own scale
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set of a scale."""
+
+    name: str
+    stands_for: str | None  # the published data set whose recipe values it takes
+    specification: Settings  # layout, classes, counts, archives: see workflow/schemas/dataset.schema.yaml
+    own: bool  # given by the user's overlay, so hashed in its manifest instead of tracked by DVC
+    folder: str  # below which the data of this scale lie
+
+    @property
+    def root(self) -> str:
+        """Folder that readers take: the user's own where it is read in place."""
+        return str(self.specification.get("folder", f"{self.folder}/{self.name}"))
+
+    @property
+    def is_published(self) -> bool:
+        """Whether these are the pictures that the printed numbers were measured on."""
+        return self.stands_for == str(self.specification.get("published_as", self.name))
+
+    @property
+    def record(self) -> str:
+        """File that says the download is complete."""
+        return f"{self.folder}/{self.name}.json"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a call is to run at.
+
+    Attributes:
+        name: of the scale.
+        file: where it stands, for messages.
+        settings: its keys, see workflow/schemas/scale.schema.yaml.
+        datasets: by name.
+        own: whether it is an overlay of the user's own.
+        data_folder: below which its data lie.
+    """
+
+    name: str
+    file: str
+    settings: Settings
+    datasets: dict[str, Dataset]
+    own: bool
+    data_folder: str
+
+    @property
+    def overlay(self) -> Settings:
+        """What it lays over every recipe."""
+        overlay: Settings = self.settings.get("recipe", {})
+        return overlay
+
+    @property
+    def strangers(self) -> Dataset | None:
+        """Data set whose pictures replace others where a recipe asks for errors, if it names one."""
+        return self.datasets[self.settings["strangers"]] if "strangers" in self.settings else None
+
+
+def read_scale(config: Mapping[str, Any]) -> Scale:
+    """The scale of a configuration.
+
+    Raises:
+        ValueError: naming file, key and what would be right, for the first thing that does not fit.
+    """
+    own = "name" in config
+    name = config["name"] if own else config["scale"]
+    file = OVERLAY if own else f"params/scales/{name}.yaml"
+    values = _of_overlay(config) if own else _of_file(name)
+    folder = f"data/{name}" if own else "data"
+    datasets = {name: _dataset(name, value or {}, folder, file) for name, value in values["datasets"].items()}
+    if "strangers" in values:
+        known(values["strangers"], datasets, f"{file}, strangers")
+    return Scale(name, file, values, datasets, own, folder)
+
+
+def _of_file(name: str) -> Settings:
+    """Values laid over those of the scale that this one is ``like``; data sets and tables are always its own."""
+    values = read(f"params/scales/{name}.yaml", "scale")
+    if "like" in values:
+        base = read(f"params/scales/{values['like']}.yaml", "scale")
+        values = merge({key: base[key] for key in ("embedding_dims", "recipe")}, values)
+    return values
+
+
+def _of_overlay(config: Mapping[str, Any]) -> Settings:
+    keys = ("title", "tables", "datasets", "strangers", "embedding_dims", "recipe")
+    values = {"title": config["name"], "tables": ["comparison"], **{key: config[key] for key in keys if key in config}}
+    check(values, "scale", OVERLAY)
+    return values
+
+
+def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str) -> Dataset:
+    values = dict(values)
+    stands_for = values.pop("stands_for", None)
+    if stands_for is not None:
+        known(stands_for, known_datasets(), f"{source_file}, datasets.{name}.stands_for")
+    own = "layout" in values
+    if own:
+        values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
+        check(values, "dataset", f"{source_file}, datasets.{name}")
+    elif values:
+        raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {', '.join(values)}")
+    specification = values if own else read(f"params/datasets/{name}.yaml", "dataset")
+    return Dataset(name, stands_for, specification, own, folder)
