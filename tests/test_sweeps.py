@@ -108,6 +108,28 @@ def test_a_recipe_that_does_not_exist_is_refused(sweep):
         _ = sweep("{size: {key: train.embedding.dim, values: [64]}}", recipe="  recipe: margn\n").runs
 
 
+@pytest.mark.parametrize(
+    ("name", "choices", "message"),
+    [
+        (
+            "margin",
+            "{'64': {}}",
+            r"own\.yaml, margin: the recipe of 64 would be named 'margin_64', as one of params/recipes is",
+        ),
+        (
+            "tried",
+            "{a b: {}, a-b: {}}",
+            r"the recipe of a-b would be named 'tried_a_b', as one of params/sweeps/own\.yaml",
+        ),
+    ],
+)
+def test_a_point_may_not_take_the_name_of_a_recipe_or_of_another_point(params, name, choices, message):
+    text = f"{name}:\n  title: t\n  recipe: margin\n  axes: {{size: {choices}}}\n  datasets: [cub]\n  metrics: [R@1]\n"
+    (params / "sweeps" / "own.yaml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        _ = Plan(MINI).sweeps
+
+
 def test_a_name_that_stands_twice_is_refused(params):
     (params / "sweeps" / "own.yaml").write_text((params / "sweeps" / "grid.yaml").read_text())
     with pytest.raises(ValueError, match="a sweep named 'grid' exists already"):

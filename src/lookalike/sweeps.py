@@ -66,15 +66,25 @@ def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
         recipes: layers of all recipes that sweeps may start from.
 
     Raises:
-        ValueError: for a name that stands twice or a recipe that does not exist; naming file, sweep and axis.
+        ValueError: for a name that stands twice, a recipe that does not exist, or a point whose recipe has the name of
+            another; naming file, sweep and axis.
     """
     sweeps: dict[str, Sweep] = {}
+    of_recipe = dict.fromkeys(recipes, "params/recipes")
     for path in sorted((project_root() / "params" / "sweeps").glob("*.yaml")):
         content = read(path.relative_to(project_root()), "sweeps")
         for name, values in content.items():
             if name in sweeps:
                 raise ValueError(f"{path}: a sweep named {name!r} exists already; names are shared by all files")
-            points = _points(name, values, recipes, f"{path.relative_to(project_root())}, {name}")
+            place = f"{path.relative_to(project_root())}, {name}"
+            points = _points(name, values, recipes, place)
+            for point in points:
+                if point.name in of_recipe:
+                    raise ValueError(
+                        f"{place}: the recipe of {_label(point)} would be named {point.name!r}, as one of "
+                        f"{of_recipe[point.name]} is; rename the sweep or the choice"
+                    )
+                of_recipe[point.name] = place
             rows = [{"label": _label(point), "recipe": point.name, "at": point.at} for point in points]
             table = {key: value for key, value in values.items() if key not in ("recipe", "axes")}
             sweeps[name] = Sweep(path.stem, {**table, "rows": rows}, points)
