@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -112,6 +113,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Settings:
 def canonical(settings: Any) -> str:
     """The same text for equal settings, whatever the order of their keys."""
     return json.dumps(settings, sort_keys=True, default=str)
+
+
+def settings_digest(settings: Any) -> str:
+    """What tables and MLflow name settings by: the first twelve digits of their SHA-256."""
+    return hashlib.sha256(canonical(settings).encode()).hexdigest()[:12]
 
 
 @cache

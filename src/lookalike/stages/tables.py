@@ -8,8 +8,8 @@ from typing import Any
 from lookalike.files import read_json, replacing, write_text
 from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
-from lookalike.tables.older import MARK, is_older
-from lookalike.tables.origin import OWN_SPLIT
+from lookalike.tables.older import is_older
+from lookalike.tables.origin import OLDER, OWN_SPLIT
 from lookalike.tables.render import latex, markdown
 
 
@@ -36,7 +36,7 @@ def tables(
     measured = [read_json(path) for path in metrics]
     scored = [
         {**run, "metrics": found[checkpoint], "queries": found["queries"], "code": found.get("code", "")}
-        | {"departs": run["departs"] + OWN_SPLIT * (found.get("split") == "own") + MARK * is_older(run, found)}
+        | {"departs": run["departs"] + OWN_SPLIT * (found.get("split") == "own") + OLDER * is_older(run, found)}
         for run, found in zip(runs, measured, strict=True)
     ]
     with replacing(f"{output}.csv") as path:

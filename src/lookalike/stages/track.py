@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from lookalike.files import read_json
-from lookalike.parameters import canonical
+from lookalike.parameters import settings_digest
 from lookalike.paths import project_root
 from lookalike.plan import Plan
 from lookalike.results import Stored, result_file, scoring_of, training_of
@@ -50,13 +49,13 @@ def uses_of(plan: Plan, table: str, code_of: Callable[[str, str, int], str]) -> 
 def _unused(plan: Plan, stored: Stored, code: str) -> Uses:
     recipe, dataset, seed = stored
     settings = plan.settings(recipe, dataset)
-    deciding = canonical(plan.settings(recipe, dataset, plan.last_stage(recipe)))
+    deciding = plan.settings(recipe, dataset, plan.last_stage(recipe))
     return Uses(
         identity={"scale": plan.folder, "recipe": recipe, "dataset": dataset, "seed": str(seed)},
         recipes=[],
         cells=[],
         parameters=flat({stage: values for stage, values in settings.items() if values}),
-        tags={"settings": hashlib.sha256(deciding.encode()).hexdigest()[:12], "code": code},
+        tags={"settings": settings_digest(deciding), "code": code},
     )
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from lookalike.files import read_json
 
-MARK = "C"  # of `lookalike.tables.origin.DEPARTURES`
-
 
 def is_older(run: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Whether metrics come from a training by other code than today's.

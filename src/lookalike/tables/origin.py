@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from lookalike.parameters import Settings, canonical, read
+from lookalike.parameters import Settings, canonical, read, settings_digest
 from lookalike.plan import Plan
 
-OWN_SPLIT = "O"  # told by the metrics: the data set's own rule, or its authors' lists, is known once it is read
+# Told by the metrics: which lists a data set was split by is known once it is read, what trained it once it is trained.
+OWN_SPLIT, OLDER = "O", "C"
 # What can differ from the paper, in the order in which marks stand.
 DEPARTURES = {
     "D": "other data that stand in",
     OWN_SPLIT: "own split of the classes, the authors' lists not being there",
     "B": "other backbone or other initial weights",
     "S": "other settings (pictures, batch, rates, budget, sizes)",
-    "C": "trained by other code than today's",
+    OLDER: "trained by other code than today's",
     "1": "one seed",
 }
 
@@ -30,15 +30,15 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str) -> Settings:
         metrics: file with the run's metrics.
 
     Returns:
-        ``metrics_file``; ``settings``, the first twelve digits of the SHA-256 of all settings that decide the result;
-        ``departs``, marks of `DEPARTURES` that hold for this run alone; ``query_in_r``, whether R counts the query;
-        and ``options`` that a rebuilding call of Snakemake needs.
+        ``metrics_file``; ``settings``, the digest of all settings that decide the result; ``departs``, marks of
+        `DEPARTURES` that hold for this run alone; ``query_in_r``, whether R counts the query; and ``options`` that a
+        rebuilding call of Snakemake needs.
     """
     recipe, dataset = run["recipe"], run["dataset"]
     settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
     return {
         "metrics_file": metrics,
-        "settings": hashlib.sha256(canonical(settings).encode()).hexdigest()[:12],
+        "settings": settings_digest(settings),
         "departs": _departures(plan, recipe, dataset, settings),
         "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
         "options": _options(plan),
