@@ -17,6 +17,7 @@ rule hold_out:
         "../scripts/hold_out.py"
 
 
+# Parameters that are not named here are those of `train`.
 use rule train as select with:
     input:
         manifest=rules.hold_out.output.manifest,
@@ -30,10 +31,6 @@ use rule train as select with:
     benchmark:
         f"{RESULTS}/timings/select/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
     params:
-        settings=settings("train"),
-        root=pictures_root,
-        strangers_root=strangers_pictures_root,
-        code=code("lookalike.stages.train:train", stage="train"),
         resume=f"{RESULTS}/selection/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
         tags={},
     message:
