@@ -13,6 +13,7 @@ from lookalike.figures.style import LOOKS, SETTINGS, WIDTH, panels, save, style
 from lookalike.parameters import read
 from lookalike.plan import Plan
 from lookalike.stages.figures import figures
+from lookalike.stages.gallery import gallery
 
 MINI = {"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False}
 ENTRY = {"place": "A paper, Fig. 1", "title": "a toy", "shows": "This.", "says": "That it is so."}
@@ -72,12 +73,30 @@ def test_another_kind_of_picture_is_refused(tmp_path):
 def test_a_caption_names_runs_claim_and_verdicts():
     runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
     text = caption(
-        {**ENTRY, "chosen": "a size.", "runs": [RUN]}, runs, [Check("1 < 2", True), Check("3 < 2", False)], "small"
+        "toy",
+        {**ENTRY, "chosen": "a size.", "runs": [RUN]},
+        runs,
+        [Check("1 < 2", True), Check("3 < 2", False)],
+        "small",
     )
-    assert text.startswith("# A paper, Fig. 1: a toy\n")
+    assert text.startswith("# A paper, Fig. 1: a toy\n\n![a toy](toy.png)\n")
     assert "birds (stands for cub); small; seeds 0, 2; metrics of `margin`." in text
     assert "**The paper says:** That it is so." in text
     assert "- holds: 1 < 2\n- does not hold: 3 < 2" in text
+
+
+def test_the_gallery_counts_verdicts_and_shows_every_figure(tmp_path):
+    (tmp_path / "figures").mkdir()
+    found = {"one": [Check("a", True), Check("b", True)], "two": [Check("c", False), Check("d", None)]}
+    for name, checks in found.items():
+        entry = {**ENTRY, "title": name}
+        (tmp_path / "figures" / f"{name}.md").write_text(caption(name, entry, [], checks, "small"))
+    captions = {name: str(tmp_path / "figures" / f"{name}.md") for name in found}
+    gallery(captions, scale="small", output=str(tmp_path / "figures.md"))
+    page = (tmp_path / "figures.md").read_text()
+    assert "| [A paper, Fig. 1: one](#one) | 2 |  |  |\n| [A paper, Fig. 1: two](#two) |  | 1 | 1 |\n" in page
+    for name in found:
+        assert f'## <a id="{name}"></a>A paper, Fig. 1: {name}\n\n![{name}](figures/{name}.png)\n' in page
 
 
 def test_every_figure_is_listed_once_and_has_data_at_mini():

@@ -23,7 +23,28 @@ rule figure:
         "../scripts/figures.py"
 
 
+rule gallery:
+    input:
+        captions=collect(f"{RESULTS}/figures/{{figure}}.md", figure=figures),
+    output:
+        f"{RESULTS}/figures.md",
+    log:
+        f"{LOGS}/gallery.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        captions={figure: f"{RESULTS}/figures/{figure}.md" for figure in figures},
+        scale=plan.title,
+        code=code("lookalike.stages.gallery:gallery"),
+    message:
+        "Put all figures on one page"
+    script:
+        "../scripts/gallery.py"
+
+
 # Asked for by name only: `snakemake --cores all --resources gpu=1 figures`.
 rule figures:
     input:
+        rules.gallery.output,
         collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".md"]),

@@ -10,10 +10,11 @@ from lookalike.figures.form import Check, Run
 VERDICTS = {True: "holds", False: "does not hold", None: "measured"}
 
 
-def caption(entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Check], scale: str) -> str:
+def caption(name: str, entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Check], scale: str) -> str:
     """A page of Markdown.
 
     Args:
+        name: of the figure, and of its PNG beside this page.
         entry: of ``params/figures.yaml``.
         runs: that the figure reads; none for one that computes everything by itself.
         checks: of its data.
@@ -22,6 +23,7 @@ def caption(entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Chec
     chosen = entry.get("chosen")
     parts = [
         f"# {entry['place']}: {entry['title']}",
+        f"![{entry['title']}]({name}.png)",
         entry["shows"],
         f"**Data.** {_sources(entry, runs, scale) if runs else 'Computed for this figure; the same at every scale.'}",
         *([f"**Chosen here**, as the paper does not say: {chosen}"] if chosen else []),

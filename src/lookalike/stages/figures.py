@@ -49,4 +49,4 @@ def figures(
         for kind in KINDS:
             with replacing(f"{output}.{kind}") as path:
                 save(picture, path, kind)
-    write_text(f"{output}.md", caption(entry, read, figure.checks(frame), scale))
+    write_text(f"{output}.md", caption(name, entry, read, figure.checks(frame), scale))
