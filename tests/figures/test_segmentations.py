@@ -24,7 +24,7 @@ def runs(tmp_path):
     made = []
     for shots in (1, 2):
         found = str(tmp_path / f"found{shots}.json")
-        segment({**SETTINGS, "ways": 2, "shots": shots}, **{**paths, "segmentations": found})
+        segment({**SETTINGS, "ways": 2, "shots": shots}, **{**paths, "segmentations": found, "tags": {}})
         place = {"ways": 2, "shots": shots, "cut": GRABCUT}
         of_recipe = Run(f"shots_{shots}", "pascal5i", "small", 0, "model", paths["model"], place)
         of_recipe = replace(of_recipe, manifest=paths["manifest"], root=paths["root"])

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import mlflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,7 +32,7 @@ def paths(tmp_path):
 
 
 def run(paths, **changed):
-    segment({**SETTINGS, **changed}, **paths)
+    segment({**SETTINGS, **changed}, **{"tags": {}, **paths})
     return json.loads(Path(paths["segmentations"]).read_text())
 
 
@@ -97,3 +98,13 @@ def test_data_without_folds_have_no_episodes(paths, tmp_path):
     write_manifest(frame, tmp_path / "flat.csv")
     with pytest.raises(ValueError, match="has no column fold"):
         episodes(manifest=str(tmp_path / "flat.csv"), listed="l", digest="d", shots=1, episodes=1, draws=1)
+
+
+def test_mlflow_gets_the_scores_of_both_checkpoints(paths, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    tags = {"scale": "mini", "recipe": "r", "dataset": "d", "seed": "5", "experiment": "segmented"}
+    found = run({**paths, "tags": tags})
+    [logged] = mlflow.search_runs(experiment_names=["segmented"]).to_dict("records")
+    assert logged["metrics.best/mean_iou_mean"] == found["best"]["mean_iou_mean"]
+    assert logged["metrics.last/empty"] == found["last"]["empty"]
+    assert (logged["tags.recipe"], logged["status"]) == ("r", "FINISHED")

@@ -26,6 +26,7 @@ from lookalike.segmentation.counts import region_counts
 from lookalike.segmentation.cuts import THRESHOLDS, candidates
 from lookalike.segmentation.episodes import Episode, read_episodes
 from lookalike.segmentation.scores import best_threshold, fold_scores
+from lookalike.tracking import Tracked
 from lookalike.training.images import Images, batches, in_order
 
 BATCH = 64  # pictures, and episodes, at once
@@ -40,6 +41,7 @@ def segment(
     episodes: str,
     digest: str,
     segmentations: str,
+    tags: Mapping[str, str],
     workers: int = 0,
 ) -> None:
     """Score the regions that the best and the last checkpoint find.
@@ -53,6 +55,7 @@ def segment(
         digest: its SHA-256.
         segmentations: JSON to write: per checkpoint the `fold_scores` as fractions and the share of empty maps; how
             many episodes were counted, and the epochs.
+        tags: by which MLflow finds the run.
         workers: loading processes; one more than that cut pictures at the same time.
 
     Raises:
@@ -82,6 +85,10 @@ def segment(
         scores[checkpoint]["empty"] = float((maps.flatten(2).amax(dim=2) == 0).double().mean())
     kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
     write_json(segmentations, {**scores, **kept, **wanted, "queries": len(drawn), "episodes_sha256": listed})
+    with Tracked(tags, {}, existing=True) as tracked:
+        for checkpoint, values in scores.items():
+            tracked.metrics({f"{checkpoint}/{name}": value for name, value in values.items()})
+        tracked.artifact(segmentations)
 
 
 @torch.no_grad()
