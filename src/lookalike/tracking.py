@@ -142,10 +142,11 @@ def tag_runs(table: str, uses: Iterable[Uses]) -> None:
     """
     try:
         client = _client()
+        experiments = _experiments(client)
         # Tables that are assembled at the same time read and write the same tags.
         with FileLock(project_root() / ".snakemake" / "mlflow_tags.lock"):
             for use in uses:
-                if (run := _search(client, use.identity)) is not None:
+                if (run := _search(client, experiments, use.identity)) is not None:
                     _tag(client, run, table, use)
     except Exception as error:
         print(f"MLflow: {type(error).__name__}: {error}; the runs of {table} are not all tagged")
@@ -193,7 +194,8 @@ def copy_of(run_id: str) -> Copy:
 def copies_of(identities: Iterable[Mapping[str, str]]) -> list[Copy | None]:
     """What MLflow holds of runs, ``None`` for those it does not know; by their tags `IDENTITY`."""
     client = _client()
-    found = [_search(client, identity) for identity in identities]
+    experiments = _experiments(client)
+    found = [_search(client, experiments, identity) for identity in identities]
     return [None if run is None else _copy(run) for run in found]
 
 
@@ -280,11 +282,15 @@ def _tag(client: Any, run: Any, table: str, use: Uses) -> None:
     kept = {key: value for key, value in tags.items() if before.get(key, "") != value}
     for start in range(0, len(new), 100):  # MLflow takes a hundred at once
         client.log_batch(run.info.run_id, params=new[start : start + 100])
-    client.log_batch(run.info.run_id, tags=[RunTag(*pair) for pair in kept.items()])
+    if kept:
+        client.log_batch(run.info.run_id, tags=[RunTag(*pair) for pair in kept.items()])
 
 
-def _search(client: Any, identity: Mapping[str, str]) -> Any:
-    """The newest run of an identity in whatever experiment, ``None`` if there is none."""
-    experiments = [each.experiment_id for each in client.search_experiments()]
+def _experiments(client: Any) -> list[str]:
+    return [each.experiment_id for each in client.search_experiments()]
+
+
+def _search(client: Any, experiments: list[str], identity: Mapping[str, str]) -> Any:
+    """The newest run of an identity in some experiments, ``None`` if there is none."""
     chosen = " and ".join(f"tags.{key} = '{identity[key]}'" for key in IDENTITY)
     return next(iter(client.search_runs(experiments, chosen, max_results=1)), None)
