@@ -28,6 +28,14 @@ def test_runs_are_rows_times_data_sets_times_seeds():
     assert len(plan.runs_of("avsl_1")) == len(table["rows"]) * len(table["datasets"]) * 3
 
 
+def test_a_row_may_have_seeds_of_its_own(params):
+    row = "- {label: Margin, recipe: margin,"
+    spoil(params / "tables" / "diml.yaml", row, row + " seeds: [3, 4],")
+    runs = Plan(MINI).runs_of("diml_1")
+    assert set(runs.loc[runs["label"] == "Margin", "seed"]) == {3, 4}
+    assert set(runs.loc[runs["label"] != "Margin", "seed"]) == {0}
+
+
 def test_mini_lays_its_network_and_sizes_over_every_recipe():
     plan = Plan(MINI)
     settings = plan.settings("margin", "figurines_birds")

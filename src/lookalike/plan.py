@@ -155,7 +155,7 @@ class Plan:
             if values["recipe"] not in refused
             for dataset in self.datasets_of(table)
             if dataset.stands_for in values.get("datasets", [dataset.stands_for])
-            for seed in self.seeds
+            for seed in values.get("seeds", self.seeds)
         ]
         frame = pd.DataFrame(rows, columns=["row", "label", "recipe", "dataset", "published", "seed"])
         for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
