@@ -63,6 +63,11 @@ class Project:
         (self.root / name).write_text(text.replace(old, new))
 
 
+def path_in(params, file):
+    """File below ``params/``; YAML if it is not named otherwise."""
+    return params / (file if file.endswith(".csv") else f"{file}.yaml")
+
+
 def spoil(path: Path, old: str, new: str) -> None:
     """Replace the first ``old`` in a file, which must be there."""
     text = path.read_text()

@@ -7,9 +7,18 @@ import pytest
 
 from lookalike import parameters
 from lookalike.plan import Plan
-from projects import ROOT, spoil
+from projects import ROOT, path_in, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered():
+    from lookalike.tables.published import published_numbers
+
+    published_numbers.cache_clear()
+    yield
+    published_numbers.cache_clear()
 
 
 def overlay(**values):
@@ -83,6 +92,7 @@ def test_only_the_papers_own_set_up_is_compared_with_the_printed_numbers():
     assert Plan({**MINI, "scale": "paper"}).runs_of("diml_1")["comparable"].all()
 
 
+PRINTED = "diml,T1,cub,Contrasitive,"
 REFUSED = [
     ("recipes/diml", "name: npair", "name: npiar", r"train\.loss\.name: unknown 'npiar', did you mean 'npair'"),
     ("recipes/diml", "defaults:", "default:", r"diml\.yaml: unknown key 'default', did you mean 'defaults'"),
@@ -106,14 +116,113 @@ REFUSED = [
     ("scales/mini", "title:", "titel:", r"mini\.yaml: unknown key 'titel', did you mean 'title'"),
     ("scales/mini", "figurines_birds:", "figurine_birds:", r"datasets/figurine_birds\.yaml does not exist"),
     ("scales/mini", "{name: tiny,", "{name: teeny,", r"train\.backbone\.name: unknown 'teeny', did you mean 'tiny'"),
+    (
+        "tables/diml",
+        "datasets: [cub, cars, sop]",
+        "datasets: [cub, carz]",
+        r"diml_1, datasets: unknown 'carz', .*'cars'",
+    ),
+    ("tables/diml", "metrics: [P@1, RP", "metrics: [P@1, RQ", r"diml_1, metrics: unknown 'RQ', did you mean 'RP'"),
+    (
+        "tables/diml",
+        "metrics: [P@1, RP",
+        "metrics: [P@1, R@16",
+        r"diml_1, metrics: unknown 'R@16', did you mean 'R@1\w*'",
+    ),
+    ("tables/diml", "against: NPair,", "against: NPear,", r"row 'NPair \+ DIML', against: unknown 'NPear', .*'NPair'"),
+    (
+        "tables/diml",
+        "{method: NPair,",
+        "{method: NPear,",
+        r"row 'NPair', published names .*NPear.*nearest: {method: NPair,",
+    ),
+    (
+        "tables/diml",
+        "table: T1}",
+        "table: T11}",
+        r"diml_1, published\.table: paper diml has no table 'T11'; known: T1, T2",
+    ),
+    (
+        "tables/diml",
+        "{paper: diml, table: T1}",
+        "{paper: dimm, table: T1}",
+        r"published\.paper: unknown 'dimm', .*'diml'",
+    ),
+    (
+        "tables/avsl",
+        "avsl_2:",
+        "diml_1:",
+        r"diml\.yaml: a table named 'diml_1' exists already in params/tables/avsl\.yaml",
+    ),
+    (
+        "sweeps/ablations",
+        "recipe: avsl_proxy_anchor",
+        "recipe: avsl_prox",
+        r"avsl_edges\.recipe: unknown 'avsl_prox', did",
+    ),
+    (
+        "sweeps/ablations",
+        "datasets: [cars]",
+        "datasets: [carz]",
+        r"ablations\.yaml, avsl_edges, datasets: unknown 'carz'",
+    ),
+    (
+        "sweeps/ablations",
+        "[R@1, RP, MAP@R]",
+        "[R@1, RPP]",
+        r"ablations\.yaml, avsl_edges, metrics: unknown 'RPP', did you",
+    ),
+    (
+        "scales/mini",
+        "{stands_for: cub}",
+        "{stands_for: cup}",
+        r"datasets\.figurines_birds\.stands_for: unknown 'cup', .*'cub'",
+    ),
+    (
+        "recipes/diml",
+        "recipes:\n",
+        "recipes:\n\tx: 1\n",
+        r"recipes/diml\.yaml, line \d+: is no valid YAML, found character",
+    ),
+    ("published/diml.csv", "paper,table", "papers,table", r"diml\.csv, line 1: columns must be paper, table, dataset"),
+    ("published/diml.csv", PRINTED, "diml,T1,cub,", r"diml\.csv, line \d+: 11 fields, not the 12 of line 1"),
+    ("published/diml.csv", PRINTED, f"x,{PRINTED}", r"diml\.csv, line \d+: 13 fields, not the 12 of line 1"),
+    ("published/diml.csv", PRINTED, f'"{PRINTED}', r"diml\.csv, line \d+: .*is a quotation mark left open\?"),
+    ("published/diml.csv", PRINTED, "diml,T1,,Contrasitive,", r"diml\.csv, line \d+, dataset: is empty"),
+    ("published/diml.csv", PRINTED, "dimm,T1,cub,Contrasitive,", r"paper: 'dimm' stands in the file of 'diml'"),
+    ("published/diml.csv", "61.77", "inf", r"diml\.csv, line \d+, value: 'inf' is no number"),
 ]
 
 
 @pytest.mark.parametrize(("file", "old", "new", "message"), REFUSED)
 def test_what_cannot_be_meant_is_refused_with_file_key_and_what_would_be_right(params, file, old, new, message):
-    spoil(params / f"{file}.yaml", old, new)
+    spoil(path_in(params, file), old, new)
     with pytest.raises(ValueError, match=message):
-        _ = Plan(MINI).runs
+        _ = Plan(MINI).runs, Plan(MINI).sweeps
+
+
+def test_a_printed_number_that_stands_twice_is_refused(params):
+    path = params / "published" / "diml.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:5], lines[4], *lines[5:]]))
+    with pytest.raises(ValueError, match=r"diml\.csv, line 6: the number of line 5 stands here again"):
+        Plan(MINI)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"seeds": [1, 0, 1]}, r"configuration, seeds: 1 stands twice in \[1, 0, 1\]"),
+        ({"seeds": 3}, r"configuration, seeds: 3 is no list, \[3\] is one"),
+        ({"scale": "minni"}, r"scales/minni\.yaml does not exist, did you mean 'mini'\? Known: ci, mini, paper"),
+        ({"tables": ["diml_11"]}, r"configuration, tables: unknown 'diml_11', did you mean 'diml_1'"),
+        ({"tables": []}, r"configuration, tables: \[\] should be non-empty"),
+        ({"tables": ["diml_1", "diml_1"]}, r"configuration, tables: 'diml_1' stands twice"),
+    ],
+)
+def test_a_configuration_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        Plan({**MINI, **given})
 
 
 def test_values_of_the_command_line_are_read_as_they_are_meant():
@@ -126,8 +235,6 @@ def test_values_of_the_command_line_are_read_as_they_are_meant():
 def test_unknown_configuration_is_refused():
     with pytest.raises(ValueError, match=r"configuration: unknown key 'sale', did you mean 'scale'"):
         Plan({**MINI, "sale": "mini"})
-    with pytest.raises(ValueError, match=r"scales/minni\.yaml does not exist"):
-        Plan({**MINI, "scale": "minni"})
     with pytest.raises(ValueError, match=r"datasets\.pictures: own data name their layout; found only folder"):
         Plan(overlay(datasets={"pictures": {"folder": "x"}}))
 

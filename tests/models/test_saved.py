@@ -96,3 +96,14 @@ def test_a_file_that_is_no_trainings_is_refused(tmp_path):
     write_tensors(tmp_path / "embeddings.safetensors", {"labels/test": torch.zeros(2)}, {"best_epoch": 1, "epochs": 2})
     with pytest.raises(ValueError, match=r"embeddings\.safetensors is not the model of a training"):
         load(tmp_path / "embeddings.safetensors")
+
+
+def test_a_model_of_an_older_format_says_what_to_do(tmp_path):
+    path = tmp_path / "seed0.safetensors"
+    settings = {"method": {"name": "embedder"}, "backbone": {"name": "tiny"}}
+    about = {"settings": settings, "epochs": 1, "best_epoch": 1}
+    write_tensors(path, {"last/model.x": torch.zeros(1)}, about)
+    with pytest.raises(
+        ValueError, match=r"seed0\.safetensors was written by other code .* Remove the file, and the next"
+    ):
+        load_model(path)
