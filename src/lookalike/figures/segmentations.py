@@ -134,12 +134,12 @@ def draw(frame: pd.DataFrame) -> Picture:
     tiles, episodes = list(dict.fromkeys(shown["tile"])), shown.groupby(["line", "episode"], sort=False)
     size = (min(PAGE_WIDTH, INCHES * (len(tiles) + 0.6)), INCHES * len(episodes) + 0.4)
     figure = Canvas(figsize=size, layout="constrained")
-    axes = figure.subplots(len(episodes), len(tiles), squeeze=False)
+    axes = figure.subplots(len(episodes), len(tiles), squeeze=False, gridspec_kw={"wspace": 0.02, "hspace": 0.02})
+    for axis, name in zip(axes[0], tiles, strict=True):
+        axis.set_title(fill(str(name), TITLE))
     for row, ((line, _), of_episode) in zip(axes, episodes, strict=True):
-        for axis, (name, rows) in zip(row, of_episode.groupby("tile", sort=False), strict=True):
+        for axis, (_, rows) in zip(row, of_episode.groupby("tile", sort=False), strict=True):
             tile(axis, _drawn(rows))
-            if row is axes[0]:
-                axis.set_title(fill(str(name), TITLE))
         row[0].set_ylabel(str(line).replace(", ", "\n"))
     return figure
 
