@@ -40,7 +40,7 @@ def _sources(entry: Mapping[str, Any], runs: Sequence[Run], scale: str) -> str:
         name if name == published else f"{name} (stands for {published})" for name, published in datasets.items()
     )
     seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
-    named = [f"the {kind} `{each[kind]}`" for each in entry["runs"] for kind in ("sweep", "table") if kind in each]
+    named = [f"the sweep `{each['sweep']}`" for each in entry["runs"] if "sweep" in each]
     named += [f"`{each['recipe']}`" for each in entry["runs"] if "recipe" in each]
     sources = ", ".join(dict.fromkeys(named))
     reads = " and ".join(dict.fromkeys(run.reads for run in runs))

@@ -8,7 +8,7 @@ from typing import Any
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan import Plan
-from lookalike.recipes import IncompatibleError, known
+from lookalike.recipes import known
 from lookalike.scales import Dataset
 from lookalike.source import lookup
 
@@ -18,11 +18,9 @@ FILE = "params/figures.yaml"
 def read_figures(plan: Plan) -> dict[str, Settings]:
     """Figures that have data at this scale, by name: those that read no run, and those whose data sets it all has.
 
-    A figure of a table is left out as well if a row of it cannot run at this scale.
-
     Raises:
         ValueError: naming file, key and what would be right, for a figure that nothing draws, an unknown recipe, sweep
-            or table or an unknown published data set, also in figures without data at this scale.
+            or published data set, also in figures without data at this scale.
     """
     figures = read(FILE, "figures")
     kinds = lookup("lookalike.figures.kinds", "FIGURES")
@@ -34,17 +32,15 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
             place = f"{FILE}, {name}.runs.{number}"
             if "recipe" in entry:
                 known(entry["recipe"], plan.recipe_names, f"{place}.recipe")
-            elif "sweep" in entry:
+            else:
                 known(entry["sweep"], plan.sweeps, f"{place}.sweep")
                 _check_narrowed(plan, entry, place)
-            for dataset in _datasets(plan, entry, place):
+            for dataset in _datasets(plan, entry):
                 known(dataset, datasets, f"{place}.datasets")
     return {
         name: figure
         for name, figure in figures.items()
-        for entries in [figure.get("runs", [])]
-        if {dataset for entry in entries for dataset in _datasets(plan, entry, name)} <= present
-        and all(_can_run(plan, entry) for entry in entries if "table" in entry)
+        if {dataset for entry in figure.get("runs", []) for dataset in _datasets(plan, entry)} <= present
     }
 
 
@@ -72,16 +68,13 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]]:
     """Recipe, data set and place in the figure of everything that an entry names, once per data set of this scale."""
-    wanted = entry["datasets"] if "datasets" in entry else _table(plan, entry)["datasets"]
-    present = [each for name in wanted for each in plan.datasets.values() if each.stands_for == name]
+    present = [each for name in _datasets(plan, entry) for each in plan.datasets.values() if each.stands_for == name]
     if "recipe" in entry:
         at: dict[str, Settings] = {entry["recipe"]: {}}
     else:
-        found = set(
-            plan.runs_of(entry["sweep"] if "sweep" in entry else entry["table"])["recipe"]
-        )  # refused combinations left out
-        rows = {row["recipe"]: row.get("at", {}) for row in _table(plan, entry)["rows"] if row["recipe"] in found}
-        at = {recipe: values for recipe, values in rows.items() if entry.get("at", {}).items() <= values.items()}
+        possible = set(plan.runs_of(entry["sweep"])["recipe"])
+        points = [point for point in plan.sweeps[entry["sweep"]].points if point.name in possible]
+        at = {point.name: point.at for point in points if entry.get("at", {}).items() <= point.at.items()}
     for recipe, values in at.items():
         for dataset in present:
             sections = plan.settings(recipe, dataset.name)
@@ -98,27 +91,9 @@ def _check_narrowed(plan: Plan, entry: Settings, place: str) -> None:
         raise ValueError(f"{place}.at: sweep {entry['sweep']} has no point at {entry['at']}; one is {points[0].at}")
 
 
-def _table(plan: Plan, entry: Settings) -> Settings:
-    return plan.sweeps[entry["sweep"]].table if "sweep" in entry else plan.table(entry["table"])
-
-
-def _datasets(plan: Plan, entry: Settings, place: str) -> list[str]:
+def _datasets(plan: Plan, entry: Settings) -> list[str]:
     """Published data sets of an entry."""
-    if "datasets" in entry:
-        return list(entry["datasets"])
-    try:
-        return list(_table(plan, entry)["datasets"])
-    except KeyError:
-        raise ValueError(f"{place}.table: no table of params/tables is named {entry['table']!r}") from None
-
-
-def _can_run(plan: Plan, entry: Settings) -> bool:
-    """Whether every row of a table runs at this scale: pictures with errors need a data set to take them from."""
-    try:
-        plan.runs_of(entry["table"])
-    except IncompatibleError:
-        return False
-    return True
+    return list(entry["datasets"] if "datasets" in entry else plan.sweeps[entry["sweep"]].table["datasets"])
 
 
 def _setting(sections: Settings, key: str) -> Any:
