@@ -117,10 +117,12 @@ def draw(frame: pd.DataFrame) -> Picture:
         for circle, look in zip(range(CIRCLES), LOOKS, strict=False):
             own = shown[shown["circle"] == circle]
             panel.scatter(own["x"], own["y"], s=5, color=look.colour, marker=look.marker, lw=0, label=f"{circle + 1}")
-        panel.set_title(f"noise {level:g}: accuracy {100 * shown['accuracy'].iloc[0]:.0f} %", pad=3)
+        panel.set_title(f"noise {level:g}: {100 * shown['accuracy'].iloc[0]:.0f} % right", pad=3)
         panel.set_box_aspect(1)
-    figure.supxlabel("first coordinate of the embedding", fontsize="medium")
-    figure.supylabel("second coordinate", fontsize="medium")
+    for panel in axes[-1]:
+        panel.set_xlabel("first coordinate")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("second coordinate")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     appearance: dict[str, Any] = {"handletextpad": 0.1, "columnspacing": 0.8, "markerscale": 1.6}
     figure.legend(
