@@ -27,7 +27,8 @@ def check_edges(frame: pd.DataFrame) -> list[Check]:
     values = table(best(frame), "k", "R@1")
     means, half = values.mean(axis=1), len(values) // 2
     first, second = means.iloc[half] - means.iloc[0], means.iloc[-1] - means.iloc[half]
-    says = f"the gain diminishes: {first:+.1f} points up to k = {means.index[half]:g}, {second:+.1f} beyond"
+    half_k = means.index[half]
+    says = f"it rises beyond k = {half_k:g}, by less than up to there: {second:+.1f} against {first:+.1f} points"
     return [rising(values, "R@1 rises with k"), Check(f"{says}{_one(values)}", bool(first > second > 0))]
 
 
