@@ -232,11 +232,26 @@ def test_values_of_the_command_line_are_read_as_they_are_meant():
         Plan({**MINI, "seeds": ["0", "x"]})
 
 
+@pytest.mark.parametrize("name", ["mini", "mini_held_out", "figurines_birds", "splits"])
+def test_an_overlay_may_not_take_the_folder_of_something_else(name):
+    with pytest.raises(ValueError, match=rf"the overlay, name: '{name}' is taken by a scale, a data set or a folder"):
+        Plan(overlay(name=name))
+
+
+def test_numbers_are_not_compared_with_printed_ones_when_pictures_or_epochs_are_chosen_otherwise():
+    paper = {**MINI, "scale": "paper"}
+    cache = {"shorter_side_px": 64, "encoding": "png", "broken": "stop"}
+    for changed in ({"picture_cache": cache}, {"selection": "held_out"}):
+        assert not Plan({**paper, **changed}).runs_of("diml_1")["comparable"].any()
+
+
 def test_unknown_configuration_is_refused():
     with pytest.raises(ValueError, match=r"configuration: unknown key 'sale', did you mean 'scale'"):
         Plan({**MINI, "sale": "mini"})
     with pytest.raises(ValueError, match=r"datasets\.pictures: own data name their layout; found only folder"):
         Plan(overlay(datasets={"pictures": {"folder": "x"}}))
+    with pytest.raises(ValueError, match=r"datasets\.cub: own data name their layout; found only none of its keys"):
+        Plan(overlay(datasets={"cub": {"stands_for": "cub"}}))
 
 
 def test_planning_imports_neither_torch_nor_mlflow():

@@ -118,8 +118,8 @@ class Plan:
     def runs_of(self, table: str) -> pd.DataFrame:
         """Runs behind one table: ``row, label, recipe, dataset, published, seed, comparable``.
 
-        ``published`` is the data set that is stood in for, ``comparable`` whether data, backbone and setting are the
-        printed ones.
+        ``published`` is the data set that is stood in for, ``comparable`` whether data, backbone, setting and choice of
+        the epoch are the printed ones.
 
         Raises:
             ValueError: for a recipe that cannot run on a data set of this scale.
@@ -128,7 +128,7 @@ class Plan:
             self._runs_of[table] = self._runs(table)
         runs = self._runs_of[table].copy()
         as_printed = {name for name, dataset in self.datasets.items() if dataset.is_published}
-        unchanged = not self.overlay and not self.is_overlay
+        unchanged = not (self.overlay or self.is_overlay or self.picture_cache or self.holds_out)
         runs["comparable"] = runs["dataset"].isin(as_printed) & unchanged
         return runs
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.parameters import Settings, check, merge, read
+from lookalike.paths import project_root
 from lookalike.recipes import known
 from lookalike.tables.published import known_datasets
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
+FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
     own = "name" in config
     name = config["name"] if own else config["scale"]
     file = OVERLAY if own else f"params/scales/{name}.yaml"
+    if own:
+        _refuse_taken(name)
     values = _of_overlay(config) if own else _of_file(name)
     folder = f"data/{name}" if own else "data"
     datasets = {name: _dataset(name, value or {}, folder, file) for name, value in values["datasets"].items()}
@@ -98,6 +102,16 @@ def _of_file(name: str) -> Settings:
         base = read(f"params/scales/{values['like']}.yaml", "scale")
         values = merge({key: base[key] for key in ("embedding_dims", "recipe")}, values)
     return values
+
+
+def _refuse_taken(name: str) -> None:
+    """Refuse an overlay whose results or data would lie among others."""
+    params = project_root() / "params"
+    scales = [path.stem for path in (params / "scales").glob("*.yaml")]
+    datasets = [path.stem for path in (params / "datasets").glob("*.yaml")]
+    taken = {*scales, *(f"{scale}_held_out" for scale in scales), *datasets, *FOLDERS}
+    if name in taken:
+        raise ValueError(f"{OVERLAY}, name: {name!r} is taken by a scale, a data set or a folder; choose another")
 
 
 def _of_overlay(config: Mapping[str, Any]) -> Settings:
@@ -116,7 +130,8 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     if own:
         values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
         check(values, "dataset", f"{source_file}, datasets.{name}")
-    elif values:
-        raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {', '.join(values)}")
+    elif values or source_file == OVERLAY:  # a project's data set lies where its scales read it
+        found = ", ".join(values) or "none of its keys"
+        raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {found}")
     specification = values if own else read(f"params/datasets/{name}.yaml", "dataset")
     return Dataset(name, stands_for, specification, own, folder)

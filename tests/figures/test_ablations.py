@@ -9,7 +9,7 @@ from lookalike.figures import ablations
 from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.figures.form import Run
 from lookalike.figures.measured import read_measured
-from lookalike.figures.trends import counted, difference, rising, table
+from lookalike.figures.trends import always, difference, mostly, rising, table
 from lookalike.plan import Plan
 from lookalike.stages.figures import figures
 
@@ -101,13 +101,18 @@ def test_a_rise_within_the_interval_is_undecided_and_one_seed_says_so():
 
 def test_differences_are_counted_and_paired_over_the_seeds():
     higher, lower = pd.Series([2.0, 2.2]), pd.Series([-0.9, -0.9])
-    check = counted([higher, higher, lower], "better")
-    assert "in 2 of 3 cases, mean difference +1.1 points" in check.says
-    assert check.holds is True
+    check = mostly([higher, higher, lower], "better")
+    assert "in 2 of 3 cases, on average +1.1 points" in check.says
+    assert (check.holds, check.verdict) == (True, "holds")
+    assert always([higher, higher, lower], "better").holds is False
+    assert always([higher, higher], "better").holds is True
+    assert mostly([higher, higher, 10 * lower], "better").holds is False
+    unclear = mostly([pd.Series([-1.0, 2.0])] * 3, "better")
+    assert (unclear.holds, unclear.verdict) == (None, "undecided")
     assert difference(pd.Series([1.0]), pd.Series([2.0])) == ("-1.0 points in this run, one seed", False)
 
 
-def test_a_best_lambda_at_the_end_of_the_grid_is_no_mixture():
+def test_weights_are_best_within_the_papers_range_and_never_hurt():
     rows = [
         {"dataset": "birds", "seed": 0, "gamma": gamma, "lambda": lam, "checkpoint": "best", "R@1": lam / 2 + gamma}
         for gamma in (0.0, 0.1)
@@ -116,3 +121,10 @@ def test_a_best_lambda_at_the_end_of_the_grid_is_no_mixture():
     mixture, regulariser = ablations.check_weights(pd.DataFrame(rows))
     assert mixture.holds is False
     assert regulariser.holds is True
+    rows[3]["R@1"] = -0.1  # one case in three, with the regulariser
+    rows[4]["lambda"] = rows[1]["lambda"] = 0.9
+    rows[4]["R@1"] = 0.9
+    mixture, regulariser = ablations.check_weights(pd.DataFrame(rows))
+    assert mixture.holds is True
+    assert regulariser.holds is False
+    assert "in 2 of 3 cases" in regulariser.says and "lowers it by up to 10.0" in regulariser.says

@@ -94,7 +94,7 @@ def test_the_gallery_counts_verdicts_and_shows_every_figure(tmp_path):
     captions = {name: str(tmp_path / "figures" / f"{name}.md") for name in found}
     gallery(captions, scale="small", output=str(tmp_path / "figures.md"))
     page = (tmp_path / "figures.md").read_text()
-    assert "| [A paper, Fig. 1: one](#one) | 2 |  |  |\n| [A paper, Fig. 1: two](#two) |  | 1 | 1 |\n" in page
+    assert "| [A paper, Fig. 1: one](#one) | 2 |  |  |  |\n| [A paper, Fig. 1: two](#two) |  | 1 | 1 |  |\n" in page
     for name in found:
         assert f'## <a id="{name}"></a>A paper, Fig. 1: {name}\n\n![{name}](figures/{name}.png)\n' in page
 

@@ -266,7 +266,8 @@ def threads_of_figure(wildcards):
 
 def code_of_figure(wildcards):
     entry = figures[wildcards.figure]
-    return code_digest(["lookalike.stages.figures:figures"], [wildcards.figure, entry.get("options", {})])
+    layouts = sorted({run["layout"] for run in figure_runs(plan, entry)})
+    return code_digest(["lookalike.stages.figures:figures"], [wildcards.figure, entry.get("options", {}), layouts])
 
 
 def longest_list(wildcards):

@@ -17,7 +17,7 @@ rule fidelity:
         overruled=overruled,
         stated=stated_choices,
         # Committed, so no output: it must not make a fresh clone believe that it has finished.
-        published="docs/fidelity.md" if SCALE == "mini" else "",
+        published="docs/fidelity.md" if plan.folder == "mini" else "",
         code=code("lookalike.stages.fidelity:fidelity"),
     message:
         "Say what each choice between paper and released code changes"

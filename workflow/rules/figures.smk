@@ -43,7 +43,7 @@ rule gallery:
         "../scripts/gallery.py"
 
 
-# Asked for by name only: `snakemake --cores all --resources gpu=1 figures`.
+# `snakemake --cores all --resources gpu=1 figures`.
 rule figures:
     input:
         rules.gallery.output,

@@ -7,8 +7,6 @@ from typing import Any
 
 from lookalike.figures.form import Check, Run
 
-VERDICTS = {True: "holds", False: "does not hold", None: "measured"}
-
 
 def caption(name: str, entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Check], scale: str) -> str:
     """A page of Markdown.
@@ -29,7 +27,7 @@ def caption(name: str, entry: Mapping[str, Any], runs: Sequence[Run], checks: Se
         *([f"**Chosen here**, as the paper does not say: {chosen}"] if chosen else []),
         f"**The paper says:** {entry['says']}",
         "**Here:**",
-        "\n".join(f"- {VERDICTS[check.holds]}: {check.says}" for check in checks),
+        "\n".join(f"- {check.verdict}: {check.says}" for check in checks),
     ]
     return "\n\n".join(parts) + "\n"
 

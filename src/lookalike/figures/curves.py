@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.form import Check, Figure, Run
+from lookalike.figures.trends import RISING
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -77,7 +78,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         Check(
             f"a lower L_context goes with a higher test R@1: rank correlation {correlation:.2f} over {len(found)} "
             f"measured epochs; at the end L_context is lowest at λ = {lowest:g}, R@1 highest at λ = {best:g}",
-            bool(correlation < 0),
+            bool(correlation <= -RISING),
         ),
     ]
 

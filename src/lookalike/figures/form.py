@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
+VERDICTS = ("holds", "does not hold", "undecided", "measured")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -47,11 +49,19 @@ class Check:
 
     Attributes:
         says: what is said and what was found, with its numbers.
-        holds: whether it is so here; ``None`` for a number that nothing is claimed about.
+        holds: whether it is so here; ``None`` where the seeds leave it open, or nothing is claimed.
+        claimed: whether anything is.
     """
 
     says: str
     holds: bool | None
+    claimed: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two, one of `VERDICTS`."""
+        holds, fails, undecided, measured = VERDICTS
+        return {True: holds, False: fails, None: undecided if self.claimed else measured}[self.holds]
 
 
 @dataclass(frozen=True)

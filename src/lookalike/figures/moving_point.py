@@ -109,15 +109,17 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     found = []
     for loss, name in (("contextual", "L_context"), ("contrastive", "L_contrast")):
         draws = [each.sort_values("position") for _, each in frame[frame["loss"] == loss].groupby("draw")]
-        ways = [each[: int(each["value"].to_numpy().argmin())] for each in draws]  # up to the first minimum
+        minima = [int(each["value"].to_numpy().argmin()) for each in draws]
+        ways = [each[:minimum] for each, minimum in zip(draws, minima, strict=True)]
         pulled = sum(bool((way["pull"] > 0).all()) for way in ways)
         least = min(way["pull"].min() for way in ways)
-        reached = sum(way["position"].iloc[-1] for way in ways) / len(ways)
+        reached = sum(each["position"].iloc[minimum] for each, minimum in zip(draws, minima, strict=True)) / len(draws)
         says = (
             f"the pull of {name} is positive at every position before the minimum of the loss in {pulled} of "
             f"{len(ways)} draws (smallest pull {least:.3g} per rad; minimum at {reached:.0f}° on average)"
         )
-        found.append(Check(says, pulled == len(ways) if loss == "contextual" else None))
+        claimed = loss == "contextual"
+        found.append(Check(says, pulled == len(ways) if claimed else None, claimed))
     return found
 
 

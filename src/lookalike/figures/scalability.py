@@ -113,7 +113,13 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     first, second = frame["loss"].unique()[:2]
     largest = frame["batch_size"].max()
     device, threads = frame["device"].iloc[0], frame["threads"].iloc[0]
-    found = [Check(f"on {device}, {threads} threads; each point in a fresh process, median of its repetitions", None)]
+    found = [
+        Check(
+            f"on {device}, {threads} threads; each point in a fresh process, median of its repetitions",
+            None,
+            claimed=False,
+        )
+    ]
     for column, (_, name) in MEASURES.items():
         table = frame.pivot_table(index="batch_size", columns="loss", values=column)
         upper = table.tail(UPPER)

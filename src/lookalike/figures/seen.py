@@ -46,7 +46,7 @@ def draw_weights(frame: pd.DataFrame) -> Picture:
         panel.errorbar(
             means[SEEN][lam], means[UNSEEN][lam], *_deviations(points), color=LOOKS[0].colour, capsize=1.5, lw=0.6
         )
-        name = f"{lam:g}" if lam else "λ = 0"  # said once: points may lie close together
+        name = "λ = 0" if lam == 0 else f"{lam:g}"  # said once: points may lie close together
         panel.annotate(name, (means[SEEN][lam], means[UNSEEN][lam]), xytext=(3, 3), textcoords="offset points")
     panel.margins(0.12)
     _name(panel, last["dataset"].iloc[0], last)

@@ -93,8 +93,12 @@ def checks_grid(frame: pd.DataFrame) -> list[Check]:
     )
     alone = points.loc[points["lambda"] == 0, "R@1"]
     return [
-        Check(found, None),
-        Check(f"the contrastive loss alone (λ = 0) reaches {_percent(alone.max())} at its best margin", None),
+        Check(found, None, claimed=False),
+        Check(
+            f"the contrastive loss alone (λ = 0) reaches {_percent(alone.max())} at its best margin",
+            None,
+            claimed=False,
+        ),
     ]
 
 
@@ -137,15 +141,11 @@ def checks_summary(frame: pd.DataFrame) -> list[Check]:
             Check(
                 f"on {dataset} the contextual loss at its best is above every AP surrogate at its best: "
                 f"{lead:+.1f} points against {NAMES[str(others.idxmax())]}; best test R@1 at λ > 0, in brackets "
-                f"the median: {listed}",
+                f"the median: {listed}{'; in this run, one seed' if len(set(frame['seed'])) == 1 else ''}",
                 bool(lead > 0),
             )
         )
-    everywhere = all(check.holds for check in found)
-    return [
-        Check("the contextual loss is definitively better than AP surrogates, on every data set", everywhere),
-        *found,
-    ]
+    return found
 
 
 def _rates(frame: pd.DataFrame) -> list[float]:

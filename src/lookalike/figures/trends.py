@@ -47,9 +47,7 @@ def rising(values: Any, says: str) -> Check:
         f"{says}: from {means.index[0]:g} to {means.index[-1]:g} {words}; rises in {steps} of {len(means) - 1} steps, "
         f"rank correlation {correlation:+.2f}"
     )
-    if higher is None:
-        return Check(text, None)
-    return Check(text, bool(higher and correlation >= RISING))
+    return Check(text, None if higher is None else higher and bool(correlation >= RISING))
 
 
 def compared(values: Any, first: Hashable, second: Hashable, says: str) -> Check:
@@ -58,16 +56,24 @@ def compared(values: Any, first: Hashable, second: Hashable, says: str) -> Check
     return Check(f"{says}: {words}", higher)
 
 
-def counted(differences: list[pd.Series[float]], says: str) -> Check:
-    """Whether most of several differences over the seeds are above zero; from one seed that is said to be one run."""
-    means = [float(each.mean()) for each in differences]
-    above = sum(mean > 0 for mean in means)
-    text = f"{says}: in {above} of {len(means)} cases, mean difference {sum(means) / len(means):+.1f} points"
-    if len(differences[0]) == 1:
-        return Check(f"{text}, in this run, one seed", above * 2 > len(means))
+def always(differences: list[pd.Series[float]], says: str) -> Check:
+    """Whether each of several differences over the seeds is above zero, and so is their mean as far as seeds tell."""
+    text, above, higher = _counted(differences, says)
+    return Check(text, None if higher is None else higher and above == len(differences))
+
+
+def mostly(differences: list[pd.Series[float]], says: str) -> Check:
+    """Whether most of several differences over the seeds are above zero, and so is their mean."""
+    text, above, higher = _counted(differences, says)
+    return Check(text, None if higher is None else higher and above * 2 > len(differences))
+
+
+def _counted(differences: list[pd.Series[float]], says: str) -> tuple[str, int, bool | None]:
+    """In words; how many are above zero; whether their mean is."""
+    above = sum(float(each.mean()) > 0 for each in differences)
     together = pd.concat(differences, axis=1).mean(axis=1)
     words, higher = difference(together, 0 * together)
-    return Check(f"{text}; over the seeds {words}", higher)
+    return f"{says}: in {above} of {len(differences)} cases, on average {words}", above, higher
 
 
 def groups(frame: pd.DataFrame, by: list[str]) -> list[tuple[Any, pd.DataFrame]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lookalike.figures.caption import VERDICTS
+from lookalike.figures.form import VERDICTS
 from lookalike.files import write_text
 
 TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
@@ -28,8 +28,8 @@ def gallery(captions: Mapping[str, str], *, scale: str, output: str) -> None:
         "Whether what the papers say of them holds here, by count; one seed is no evidence against a paper.",
         "\n".join(
             [
-                "| figure | holds | does not hold | measured |",
-                "|:--|--:|--:|--:|",
+                f"| figure | {' | '.join(VERDICTS)} |",
+                f"|:--{'|--:' * len(VERDICTS)}|",
                 *(f"| [{_title(text)}](#{name}) | {_verdicts(text)} |" for name, text in texts.items()),
             ]
         ),
@@ -47,5 +47,5 @@ def _title(caption: str) -> str:
 
 def _verdicts(caption: str) -> str:
     """How often each verdict stands in a caption, as cells."""
-    counts = [len(re.findall(rf"^- {verdict}:", caption, re.MULTILINE)) for verdict in VERDICTS.values()]
+    counts = [len(re.findall(rf"^- {verdict}:", caption, re.MULTILINE)) for verdict in VERDICTS]
     return " | ".join(str(count or "") for count in counts)

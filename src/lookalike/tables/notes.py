@@ -27,7 +27,9 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
     measured = cells[cells["n"].notna()]
     seeds = sorted({int(seed) for text in measured["seeds"] for seed in text.split()})
     if seeds:
-        over = f"n = {len(seeds)} (seed{'s' if len(seeds) > 1 else ''} {', '.join(str(seed) for seed in seeds)})"
+        numbers = sorted({int(n) for n in measured["n"]})
+        over = f"n = {' to '.join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))} "
+        over += f"(seed{'s' if len(seeds) > 1 else ''} {', '.join(str(seed) for seed in seeds)})"
         spread = ", mean ± standard deviation over seeds" if len(seeds) > 1 else ""
         shown = CHECKPOINTS[table.get("checkpoint", "best")]
         how = f"In percent, test classes never seen in training; {shown}; {over}{spread}.{_how_r_counts(measured)}"

@@ -52,7 +52,8 @@ def _departures(plan: Plan, recipe: str, dataset: str, settings: Settings) -> st
     stated = plan.stated(recipe, dataset)
     if stated["train"]["backbone"] != settings["train"]["backbone"]:
         marks += "B"
-    if any(_without_backbone(stated[section]) != _without_backbone(values) for section, values in settings.items()):
+    changed = (_without_backbone(stated[section]) != _without_backbone(values) for section, values in settings.items())
+    if plan.picture_cache or any(changed):
         marks += "S"
     return marks
 
@@ -62,6 +63,8 @@ def _without_backbone(section: Settings) -> str:
 
 
 def _options(plan: Plan) -> str:
-    if plan.is_overlay:
-        return " --configfile <your overlay>"
-    return "" if plan.scale == read("params/config.yaml", "config")["scale"] else f" --config scale={plan.scale}"
+    usual = read("params/config.yaml", "config")
+    changed = [f"scale={plan.scale}"] if plan.scale != usual["scale"] and not plan.is_overlay else []
+    changed += ["selection=held_out"] if plan.holds_out and usual.get("selection") != "held_out" else []
+    given = " --configfile <your overlay>" if plan.is_overlay else ""
+    return given + (f" --config {' '.join(changed)}" if changed else "")
