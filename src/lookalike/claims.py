@@ -12,7 +12,6 @@ from lookalike.recipes import known
 
 FILE = "params/claims.yaml"
 SIDES = ("changed", "baseline")
-SEEDS = [0, 1, 2]  # where a call has a single one, which decides nothing
 ATTRIBUTIONS = ("coverage", "spread", "on_object")  # metrics of the stage `attribute`
 ATTRIBUTED = ("embedder", "sam")  # methods whose models have an attention to measure
 
@@ -60,8 +59,7 @@ def claim_runs(plan: Plan, claims: Mapping[str, Settings]) -> list[dict[str, Any
             recipe, dataset = comparison[side], comparison["dataset"]
             plan.check_run(recipe, dataset)
             _check_measured(plan.settings(recipe, dataset), comparison, recipe)
-    seeds = plan.seeds if len(plan.seeds) > 1 else SEEDS
-    return [{**comparison, "seed": seed} for comparison in comparisons for seed in seeds]
+    return [{**comparison, "seed": seed} for comparison in comparisons for seed in plan.several_seeds]
 
 
 def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: str) -> None:

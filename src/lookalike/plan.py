@@ -20,6 +20,7 @@ from lookalike.scales import Dataset, read_scale
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.tables.entries import check_table, read_tables
 
+SEEDS = [0, 1, 2]
 # Which sections decide the result of a stage.
 SECTIONS = {
     "train": ("train",),
@@ -68,6 +69,11 @@ class Plan:
     def folder(self) -> str:
         """Folder of results: one per scale and way to choose the epoch."""
         return f"{self.scale}_held_out" if self.holds_out else self.scale
+
+    @property
+    def several_seeds(self) -> list[int]:
+        """Seeds of comparisons: a single one, which has no interval, makes way for `SEEDS`."""
+        return self.seeds if len(self.seeds) > 1 else SEEDS
 
     @property
     def recipe_names(self) -> list[str]:

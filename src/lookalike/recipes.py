@@ -106,7 +106,7 @@ def sections_on(layers: Sequence[Settings], paper: str, published: str | None, s
 
     Each layer's values for the data set lie right above the layer: a recipe's own values hold on every data set.
     Sizes follow the scale's ``embedding_dims``: those of embedding and projector, and AVSL's edges per node, which keep
-    their share of the nodes. A scale's batch is cut to whole groups of the sampler.
+    their share of the nodes. A batch is cut to whole groups of the sampler.
 
     Args:
         layers: of the recipe, as `read_recipes` gives them.

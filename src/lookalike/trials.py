@@ -9,7 +9,6 @@ from lookalike.plan import Plan
 from lookalike.scales import Dataset
 
 USUAL = "cub"  # the published data set that a choice is tried on unless it changes nothing there
-SEEDS = [0, 1, 2]  # where the call names one only, which has no interval
 
 
 def trial_runs(plan: Plan) -> pd.DataFrame:
@@ -30,7 +29,7 @@ def trial_runs(plan: Plan) -> pd.DataFrame:
         for trial in trials()
         if not trial.is_overruled(plan.overlay)
         for dataset in _concerned(plan, trial)
-        for seed in (plan.seeds if len(plan.seeds) > 1 else SEEDS)
+        for seed in plan.several_seeds
     ]
     frame = pd.DataFrame(rows, columns=["recipe", "unchanged", "dataset", "published", "seed"])
     for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):

@@ -15,10 +15,10 @@ from lookalike.data import read_manifest
 from lookalike.figures.form import Run
 from lookalike.manifest import test_roles
 from lookalike.models.saved import load_model
+from lookalike.stages.attribute import OBJECT
 from lookalike.training.images import Images, batches
 
 BATCH = 128
-OBJECT = 127  # masks' grey levels count annotators: above it most saw the object
 
 
 @dataclass(frozen=True)
