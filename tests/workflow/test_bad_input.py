@@ -55,6 +55,25 @@ def test_a_call_is_refused_at_its_start_in_one_line(project, what):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "file"),
+    [
+        ("claims", "metrics/robust_contextual_labels_20/figurines_birds/seed0.json"),
+        ("claims", "attributions/sam_triplet/figurines_birds/seed0.json"),
+        ("fidelity", "metrics/margin_diml/figurines_birds/seed0.json"),
+        ("results/mini/figures/diml_3.svg", "metrics/margin_diml/figurines_birds/seed0.json"),
+    ],
+)
+def test_claims_fidelity_and_figures_take_no_copied_results_of_older_code(project, target, file):
+    path = project.root / "results" / "mini" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"code": "0123456789abcdef"}))
+    done = project.run(f"--cores 1 --dry-run {target}")
+    assert done.returncode != 0
+    assert f"{file}: made by older code, 0123456789abcdef, not today's" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
 def test_copied_results_of_older_code_are_refused_at_the_start(project):
     path = project.root / "results/own/metrics/avsl_margin/pictures/seed0.json"
     path.parent.mkdir(parents=True)

@@ -11,7 +11,7 @@ rule claim_verdicts:
         "../../environment.yml"
     params:
         claims=claims,
-        runs=claimed_runs,
+        runs=runs_of_claims,
         scale=plan.title,
         code=code("lookalike.stages.claims:claims"),
     message:

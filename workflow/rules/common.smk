@@ -16,7 +16,7 @@ from lookalike.recipes import known
 from lookalike.results import result_file
 from lookalike.source import ROOT, code_digest
 from lookalike.tables.older import refuse_unnoticed
-from lookalike.tables.origin import origin
+from lookalike.tables.origin import origin, rebuilding_options
 from lookalike.trials import overruled_trials, trial_runs
 
 drop_locks_of_the_dead()
@@ -121,17 +121,38 @@ def recorded(file):
     return not Path(file).is_file() or workflow.persistence.metadata(IOFile(str(file)))
 
 
-def runs_of_table(wildcards, input):
-    """The runs behind a table, each with where it comes from; results of older code that are none of ours are refused."""
-    runs = [
-        run | origin(plan, run, str(file)) | {"code_today": training_code(run["recipe"], run["dataset"])}
-        for run, file in zip(plan.runs_of(wildcards.table).to_dict("records"), input.metrics)
-    ]
+def noticed(runs):
+    """Runs with their ``metrics_file`` and ``code_today``; results of older code that nobody would notice are refused."""
     try:
-        refuse_unnoticed(runs, [str(file) for file in input.metrics if not recorded(file)])
+        refuse_unnoticed(runs, [run["metrics_file"] for run in runs if not recorded(run["metrics_file"])])
     except ValueError as error:
         raise WorkflowError(str(error)) from None
     return runs
+
+
+def runs_of_table(wildcards, input):
+    """The runs behind a table, each with where it comes from."""
+    return noticed(
+        [
+            run | origin(plan, run, str(file)) | {"code_today": training_code(run["recipe"], run["dataset"])}
+            for run, file in zip(plan.runs_of(wildcards.table).to_dict("records"), input.metrics)
+        ]
+    )
+
+
+def check_results(files, runs):
+    """Refuse metrics of older code among the files of runs, each given as recipe and data set."""
+    noticed(
+        [
+            {
+                "metrics_file": str(file),
+                "code_today": training_code(*run),
+                "options": rebuilding_options(plan),
+            }
+            for file, run in zip(files, runs)
+            if str(file).endswith(".json")
+        ]
+    )
 
 
 def metrics_of_table(wildcards):
@@ -177,9 +198,15 @@ def tags(wildcards):
     return {**own, "experiment": plan.paper_of(wildcards.recipe)}
 
 
-def runs_of_trials(wildcards):
+def runs_of_trials(wildcards, input):
     """The runs that try the options of `params/fidelity`, without the files of their metrics."""
-    return trial_runs(plan).to_dict("records")
+    runs = trial_runs(plan).to_dict("records")
+    for column, files in (
+        ("recipe", input.metrics),
+        ("unchanged", input.metrics_unchanged),
+    ):
+        check_results(files, [(run[column], run["dataset"]) for run in runs])
+    return runs
 
 
 def metrics_of_trials(column):
@@ -215,6 +242,13 @@ def evidence(side):
         return stored(kind, run[side], run["dataset"], run["seed"])
 
     return lambda wildcards: [path(run) for run in claimed_runs]
+
+
+def runs_of_claims(wildcards, input):
+    """The runs that claims are held against, without the files of what they reached."""
+    for side, files in (("changed", input.changed), ("baseline", input.baseline)):
+        check_results(files, [(run[side], run["dataset"]) for run in claimed_runs])
+    return claimed_runs
 
 
 def copied_manifest(dataset):
@@ -257,6 +291,13 @@ def files_of_figure(wildcards):
     known(wildcards.figure, figures, f"figures with data at scale {SCALE}")
     runs = figure_runs(plan, figures[wildcards.figure])
     return [stored(run["reads"], run["recipe"], run["dataset"], run["seed"]) for run in runs]
+
+
+def runs_of_figure(wildcards, input):
+    """The runs that a figure reads, without their files."""
+    runs = figure_runs(plan, figures[wildcards.figure])
+    check_results(input, [(run["recipe"], run["dataset"]) for run in runs])
+    return runs
 
 
 def threads_of_figure(wildcards):

@@ -14,7 +14,7 @@ rule figure:
         gpu=GPU,
     params:
         entry=lambda wildcards: figures[wildcards.figure],
-        runs=lambda wildcards: figure_runs(plan, figures[wildcards.figure]),
+        runs=runs_of_figure,
         scale=plan.title,
         code=code_of_figure,
     message:

@@ -41,7 +41,7 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str) -> Settings:
         "settings": settings_digest(settings),
         "departs": _departures(plan, recipe, dataset, settings),
         "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
-        "options": _options(plan),
+        "options": rebuilding_options(plan),
     }
 
 
@@ -62,7 +62,8 @@ def _without_backbone(section: Settings) -> str:
     return canonical({key: value for key, value in section.items() if key != "backbone"} if section else section)
 
 
-def _options(plan: Plan) -> str:
+def rebuilding_options(plan: Plan) -> str:
+    """What a call of Snakemake is to be given to make results of this plan again."""
     usual = read("params/config.yaml", "config")
     changed = [f"scale={plan.scale}"] if plan.scale != usual["scale"] and not plan.is_overlay else []
     changed += ["selection=held_out"] if plan.holds_out and usual.get("selection") != "held_out" else []
