@@ -25,3 +25,8 @@ def project_root() -> Path:
     raise ValueError(
         f"no folder from {here} upwards holds Snakefile and params/, and the package is no source checkout"
     )
+
+
+def episodes_of(manifest: str) -> str:
+    """File with the episodes of a data set: beside the manifest of its split."""
+    return str(Path(manifest).with_suffix(".episodes.csv"))

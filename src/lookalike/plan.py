@@ -1,7 +1,7 @@
 """What a call will run: recipes x data sets x seeds, read from ``params/`` and checked before any job starts.
 
-A recipe has one section per stage. Runs whose sections are equal up to a stage share the result of
-that stage, under the name of the recipe that is defined first.
+A recipe has one section per stage. Runs whose sections are equal up to a stage share the result of that stage, under
+the name of the recipe that is defined first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lookalike.scales import Dataset, read_scale
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.tables.entries import check_table, read_tables
 
-SEEDS = [0, 1, 2]
+SEEDS = [0, 1, 2]  # of comparisons in a call with a single one
 # Which sections decide the result of a stage.
 SECTIONS = {
     "train": ("train",),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lookalike.plan import Plan
 
-# Kind of file: the stage whose settings name it, its folder and its ending. The rules of these stages write them there.
+# Kind of file: the stage whose settings name it, its folder and its ending.
 KINDS = {
     "model": ("train", "models", ".safetensors"),
     "history": ("train", "models", ".csv"),
@@ -38,6 +38,12 @@ def scoring_of(plan: Plan, recipe: str, dataset: str, seed: int) -> Stored:
     return Stored(plan.shared(plan.last_stage(recipe), recipe, dataset), dataset, seed)
 
 
+def result_pattern(kind: str) -> str:
+    """Files of a kind of `KINDS` below ``results/<scale>``, with ``{recipe}``, ``{dataset}`` and ``{seed}``."""
+    _, folder, ending = KINDS[kind]
+    return f"{folder}/{{recipe}}/{{dataset}}/seed{{seed}}{ending}"
+
+
 def result_file(plan: Plan, kind: str, recipe: str, dataset: str, seed: int) -> str:
     """File of a run, below ``results/<scale>``.
 
@@ -48,9 +54,10 @@ def result_file(plan: Plan, kind: str, recipe: str, dataset: str, seed: int) -> 
         dataset: that it is scored on; a recipe that segments may be trained on another.
         seed: of the run.
     """
-    stage, folder, ending = KINDS[MEASURED[plan.last_stage(recipe)] if kind == "metrics" else kind]
+    kind = MEASURED[plan.last_stage(recipe)] if kind == "metrics" else kind
+    stage = KINDS[kind][0]
     if stage == "train":
         stored = training_of(plan, recipe, dataset, seed)
     else:
         stored = Stored(plan.shared(stage, recipe, dataset), dataset, seed)
-    return f"{folder}/{stored.recipe}/{stored.dataset}/seed{stored.seed}{ending}"
+    return result_pattern(kind).format(**stored._asdict())

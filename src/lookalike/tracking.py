@@ -133,6 +133,14 @@ class Tracked:
             self._run = ""
 
 
+def log_scores(tags: Mapping[str, str], scores: Mapping[str, Mapping[str, float]], path: str) -> None:
+    """Log metrics by checkpoint as ``<checkpoint>/<name>``, and the file that holds them, to the run of some tags."""
+    with Tracked(tags, {}, existing=True) as tracked:
+        for checkpoint, values in scores.items():
+            tracked.metrics({f"{checkpoint}/{name}": value for name, value in values.items()})
+        tracked.artifact(path)
+
+
 def tag_runs(table: str, uses: Iterable[Uses]) -> None:
     """Tag the runs behind a table with what it makes of them.
 

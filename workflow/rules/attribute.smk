@@ -3,7 +3,7 @@ rule attribute:
         model=result_of("model"),
         manifest=manifest_of,
     output:
-        attributions=f"{RESULTS}/attributions/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+        attributions=results("attribution"),
     log:
         f"{LOGS}/attribute/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     conda:

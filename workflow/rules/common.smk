@@ -11,9 +11,10 @@ from lookalike.devices import visible_devices
 from lookalike.fidelity import PAPERS, choices
 from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.jobs import start_parent
+from lookalike.paths import episodes_of
 from lookalike.plan import Plan
 from lookalike.recipes import known
-from lookalike.results import result_file
+from lookalike.results import result_file, result_pattern
 from lookalike.source import ROOT, code_digest
 from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin, rebuilding_options
@@ -77,6 +78,11 @@ def training_code(recipe, dataset):
 def settings(stage):
     """One section of a job's recipe."""
     return lambda wildcards: plan.settings(wildcards.recipe, wildcards.dataset)[stage]
+
+
+def results(kind):
+    """Files of a kind, of whatever run."""
+    return f"{RESULTS}/{result_pattern(kind)}"
 
 
 def result_of(kind):

@@ -3,7 +3,7 @@ rule embed:
         model=result_of("model"),
         manifest=pictures_of,
     output:
-        embeddings=f"{RESULTS}/embeddings/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
+        embeddings=results("embeddings"),
     log:
         f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     conda:

@@ -3,7 +3,7 @@ rule evaluate:
         model=result_of("model"),
         embeddings=result_of("embeddings"),
     output:
-        metrics=f"{RESULTS}/metrics/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+        metrics=results("evaluation"),
     log:
         f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     conda:

@@ -3,8 +3,8 @@ rule episodes:
     input:
         manifest=manifest_of,
     output:
-        listed=f"{DATA}/splits/{{dataset}}.episodes.csv",
-        digest=f"{DATA}/splits/{{dataset}}.episodes.csv.sha256",
+        listed=episodes_of(f"{DATA}/splits/{{dataset}}.csv"),
+        digest=episodes_of(f"{DATA}/splits/{{dataset}}.csv") + ".sha256",
     log:
         f"{LOGS}/episodes/{{dataset}}.log",
     localrule: True
@@ -26,7 +26,7 @@ rule segment:
         episodes=rules.episodes.output.listed,
         digest=rules.episodes.output.digest,
     output:
-        segmentations=f"{RESULTS}/segmentations/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+        segmentations=results("segmentation"),
     log:
         f"{LOGS}/segment/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:

@@ -4,8 +4,8 @@ rule train:
         strangers=strangers_pictures,
         selection=selection_of,
     output:
-        model=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors",
-        history=f"{RESULTS}/models/{{recipe}}/{{dataset}}/seed{{seed}}.csv",
+        model=results("model"),
+        history=results("history"),
     log:
         f"{LOGS}/train/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:

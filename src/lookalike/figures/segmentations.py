@@ -18,6 +18,7 @@ from lookalike.figures.tiles import PAGE_WIDTH, TILE_PX, cells, grid, painted, t
 from lookalike.figures.trained import read_trained
 from lookalike.files import read_json
 from lookalike.models.embedder import Embedder
+from lookalike.paths import episodes_of
 from lookalike.segmentation.episodes import Episode, read_episodes
 from lookalike.stages.segment import attend, found_regions, mask_paths, true_regions
 
@@ -63,8 +64,7 @@ def _episodes(run: Run, per_fold: int, *, named: bool) -> list[pd.DataFrame]:
         raise ValueError(f"{run.recipe}: cut {cut!r} gives many candidates for one picture; only 'grabcut' is shown")
     model, view, device = read_trained(run, Embedder)
     ways, shots, root = run.place["ways"], run.place["shots"], Path(run.root)
-    # A recipe with metrics has a list of episodes beside its split.
-    listed = Path(run.manifest).with_suffix(".episodes.csv")
+    listed = Path(episodes_of(run.manifest))  # there, as the recipe's metrics are
     drawn = read_episodes(listed, ways=ways, shots=shots, episodes=per_fold, draws=1)
     maps = attend(cast(Embedder, model), view, drawn, root, device=device)
     masks = mask_paths(run.manifest, run.root)

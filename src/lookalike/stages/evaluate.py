@@ -14,7 +14,7 @@ from lookalike.metrics.search import Search
 from lookalike.metrics.tally import Levels
 from lookalike.models.saved import CHECKPOINTS, load_model
 from lookalike.scoring import SCORINGS
-from lookalike.tracking import Tracked
+from lookalike.tracking import log_scores
 from lookalike.training.learner import named
 
 
@@ -64,10 +64,7 @@ def evaluate(
     counts = {"queries": len(tensors[f"labels/{query}"]), "gallery": len(tensors[f"labels/{gallery}"])}
     counts["gallery"] -= query == gallery
     write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
-    with Tracked(tags, {}, existing=True) as tracked:
-        for checkpoint, values in scores.items():
-            tracked.metrics({f"{checkpoint}/{name}": value for name, value in values.items()})
-        tracked.artifact(metrics)
+    log_scores(tags, scores, metrics)
 
 
 def _coarse_labels(

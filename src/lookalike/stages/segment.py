@@ -26,7 +26,7 @@ from lookalike.segmentation.counts import region_counts
 from lookalike.segmentation.cuts import THRESHOLDS, candidates
 from lookalike.segmentation.episodes import Episode, read_episodes
 from lookalike.segmentation.scores import best_threshold, fold_scores
-from lookalike.tracking import Tracked
+from lookalike.tracking import log_scores
 from lookalike.training.images import Images, batches, in_order
 
 BATCH = 64  # pictures, and episodes, at once
@@ -85,10 +85,7 @@ def segment(
         scores[checkpoint]["empty"] = float((maps.flatten(2).amax(dim=2) == 0).double().mean())
     kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
     write_json(segmentations, {**scores, **kept, **wanted, "queries": len(drawn), "episodes_sha256": listed})
-    with Tracked(tags, {}, existing=True) as tracked:
-        for checkpoint, values in scores.items():
-            tracked.metrics({f"{checkpoint}/{name}": value for name, value in values.items()})
-        tracked.artifact(segmentations)
+    log_scores(tags, scores, segmentations)
 
 
 @torch.no_grad()
