@@ -168,6 +168,17 @@ def test_lookup_tells_where_an_entry_is_defined(package):
     assert source.constructor_arguments("lookalike.losses.first:FirstLoss") == {"margin", "classes"}
 
 
+def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one(package):
+    (package / "losses" / "plain.py").write_text(
+        "from torch import nn\n\nfrom lookalike.losses import first\n\n\n"
+        "class PlainLoss(nn.Module):\n    def forward(self):\n        return 0\n\n\n"
+        "class NextLoss(first.FirstLoss):\n    pass\n"
+    )
+    forget()
+    assert source.constructor_arguments("lookalike.losses.plain:PlainLoss") == set()
+    assert source.constructor_arguments("lookalike.losses.plain:NextLoss") == {"margin", "classes"}
+
+
 def test_an_option_named_like_a_loss_does_not_choose_it(package):
     settings = {"loss": {"name": "first", "second": 0.5}}
     before = source.code_digest(["lookalike.stage:run"], settings)

@@ -73,8 +73,8 @@ def lookup(module: str, name: str) -> dict[str, str]:
 
 
 def constructor_arguments(definition: str) -> set[str]:
-    """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__``, or its fields if
-    it is a dataclass.
+    """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__`` in this package, or
+    its fields if it is a dataclass; none if it leaves building to a class of another package.
 
     Raises:
         ValueError: if there is no such definition.
@@ -86,12 +86,12 @@ def constructor_arguments(definition: str) -> set[str]:
         if not methods and any("dataclass" in ast.dump(decorator) for decorator in node.decorator_list):
             targets = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
             return {target.id for target in targets if isinstance(target, ast.Name)}
-        bases = [_resolve(module, base.id) for base in node.bases if isinstance(base, ast.Name)]
-        if not methods and any(bases):
-            return constructor_arguments(":".join(next(base for base in bases if base is not None)))
-        node = methods[0] if methods else None
+        if not methods:
+            base = next((target for each in node.bases for target in _uses(module, each)), None)
+            return constructor_arguments(":".join(base)) if base else set()
+        node = methods[0]
     if not isinstance(node, ast.FunctionDef):
-        raise ValueError(f"{definition} is no function and no class with an __init__ in this package")
+        raise ValueError(f"{definition} is no function and no class of this package")
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
     return set(names) - {"self"}
 
