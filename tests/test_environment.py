@@ -1,28 +1,38 @@
-"""One lock for everybody: pip, conda and the package agree, with hashes and without addresses."""
+"""One lock for users and one for developers: pip, conda and the package agree, with hashes and without addresses."""
 
 import re
 import tomllib
 
+import pytest
 import yaml
 
 from projects import ROOT
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ]+)((?: ; .*)?) \\$")
+USERS, DEVELOPERS = "requirements.lock", "requirements-dev.lock"
+BLOCKS = dict(
+    zip((USERS, DEVELOPERS), re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[:2])
+)
 
 
-def locked():
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+def locked(lock):
+    lines = (ROOT / lock).read_text().splitlines()
     return [(match[1], match[2], match[3]) for line in lines if (match := PIN.match(line))]
+
+
+def names_of(requirements):
+    return {re.split(r"[\[><=~! ]", requirement)[0].lower().replace("_", "-") for requirement in requirements}
 
 
 def test_conda_users_get_the_same_pins():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
-    assert pip == [f"{name}=={version}{marker}" for name, version, marker in locked()]
+    assert pip == [f"{name}=={version}{marker}" for name, version, marker in locked(USERS)]
 
 
-def test_every_pin_has_hashes_and_no_registry_is_named():
-    text = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize("lock", [USERS, DEVELOPERS])
+def test_every_pin_has_hashes_and_no_registry_is_named(lock):
+    text = (ROOT / lock).read_text()
     blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)
     assert all("--hash=sha256:" in block for block in blocks if "==" in block)
     assert "://" not in text
@@ -31,6 +41,18 @@ def test_every_pin_has_hashes_and_no_registry_is_named():
 
 def test_every_dependency_of_the_package_is_locked():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    names = {re.split(r"[><=~! ]", requirement)[0].lower().replace("_", "-") for requirement in wanted}
-    assert names <= {name.lower() for name, _, _ in locked()}
+    extras = project["optional-dependencies"]
+    wanted = names_of([*project["dependencies"], *extras["workflow"]])
+    assert wanted <= {name.lower() for name, _, _ in locked(USERS)}
+    tools = names_of(extras["dev"]) - {"lookalike"}
+    assert wanted | tools <= {name.lower() for name, _, _ in locked(DEVELOPERS)}
+    assert not tools & {name.lower() for name, _, _ in locked(USERS)}  # who only runs the workflow needs none of them
+
+
+def test_developers_run_what_users_run():
+    assert set(locked(USERS)) < set(locked(DEVELOPERS))
+
+
+@pytest.mark.parametrize("lock", [USERS, DEVELOPERS])
+def test_each_line_of_the_readme_installs_its_lock(lock):
+    assert f"uv pip install -r {lock} -e . &&" in BLOCKS[lock]
