@@ -7,14 +7,19 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 
 import pytest
 import yaml
 from PIL import Image
 
-from lookalike.command import WIDTH, main
+import lookalike
+from lookalike import paths
+from lookalike.command import main
 from lookalike.data import ensure_data, load_specification, read_split, resized_copy, write_manifest
 from lookalike.paths import project_root
+from lookalike.text import WIDTH
+from projects import ROOT
 
 
 def tar_of(names):
@@ -248,8 +253,31 @@ def test_a_misspelt_name_is_one_line_and_nothing_else(project, capsys):
     assert captured.err == "lookalike: unknown data set 'brids'; known: birds, clothes, drawn, walkers\n"
 
 
+def test_without_a_project_the_command_says_in_one_line_that_it_wants_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "site-packages")
+    for arguments in (["data", "status"], ["data", "verify", "cub"], ["plan"], ["compare", "a@b", "c@b"]):
+        assert main(arguments) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith(f"lookalike: {tmp_path} is not in a project's folder")
+        assert captured.err.count("\n") == 1
+
+
+def test_version_and_help_are_told_anywhere_without_a_heavy_library(tmp_path):
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    for argument, told in (("--version", f"lookalike {stated}\n"), ("--help", "usage: lookalike")):
+        command = [sys.executable, "-X", "importtime", "-m", "lookalike", argument]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(told)
+        imported = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+        assert "lookalike.command" in imported
+        assert not imported & {"torch", "numpy", "pandas", "yaml"}
+    assert lookalike.__version__ == stated
+
+
 def test_the_command_runs_as_a_module_and_needs_no_torch(project):
-    code = "import sys, lookalike.command; sys.exit('torch' in sys.modules)"
+    code = "import sys, lookalike.command, lookalike.data.overview; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    command = [sys.executable, "-m", "lookalike.command", "data", "verify", "drawn"]
+    command = [sys.executable, "-m", "lookalike", "data", "verify", "drawn"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.endswith("0 faults\n")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lookalike.command import WIDTH, main
+from lookalike.command import main
+from lookalike.text import WIDTH
 
 OWN = """
 name: own

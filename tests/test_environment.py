@@ -10,9 +10,8 @@ from projects import ROOT
 
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ]+)((?: ; .*)?) \\$")
 USERS, DEVELOPERS = "requirements.lock", "requirements-dev.lock"
-BLOCKS = dict(
-    zip((USERS, DEVELOPERS), re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)[:2])
-)
+LINES = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+BLOCKS = {USERS: LINES[0], DEVELOPERS: LINES[1]}
 
 
 def locked(lock):

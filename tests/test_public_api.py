@@ -17,6 +17,7 @@ PUBLIC = {
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
     "load": "lookalike.models.saved",
+    "transform_of": "lookalike.models.saved",
 }
 
 HEAVY = "print(*sorted({'torch', 'torchvision', 'numpy'} & set(sys.modules)))"

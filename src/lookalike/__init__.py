@@ -23,6 +23,10 @@ def _modules() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # what pyproject.toml says
+
+        return version(__name__)
     modules = _modules()
     if name not in modules:
         capitals = {known.lower(): known for known in modules}
@@ -33,4 +37,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_modules()})
+    return sorted({*globals(), *_modules(), "__version__"})

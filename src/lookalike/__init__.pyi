@@ -8,3 +8,6 @@ from lookalike.methods.diml.model import DIML as DIML
 from lookalike.methods.sam.loss import SimilarityMiningLoss as SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention as SimilarityAttention
 from lookalike.models.saved import load as load
+from lookalike.models.saved import transform_of as transform_of
+
+__version__: str

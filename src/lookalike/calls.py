@@ -7,9 +7,10 @@ no other call is alive, and drops the files. Two living calls are told apart by 
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
+
+from lookalike.posix import fcntl
 
 _held: list[int] = []  # open descriptors; the kernel drops their locks when this process ends
 

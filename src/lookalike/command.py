@@ -1,24 +1,22 @@
-"""The command ``lookalike``: what is on disk and whether it is as it should be, and what a call will cost."""
+"""The command ``lookalike``: what is on disk and whether it is as it should be, and what a call will cost.
+
+What a command needs is imported when it runs, so that ``--help`` and ``--version`` answer at once and anywhere.
+"""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import yaml
-
-from lookalike.data.inventory import DatasetState, archive_faults, data_faults, dataset_state
-from lookalike.data.pictures import copies_of, copy_faults
-from lookalike.data.splits import load_specification
-from lookalike.parameters import Settings, merge, read
+import lookalike
+from lookalike.extras import workflow_extra
 from lookalike.paths import project_root
-from lookalike.text import WIDTH, counted, human_bytes, one_line
 
-_READINESS = {"ready": "Ready", "comes by itself": "Come by themselves", "waits for you": "Wait for you"}
+if TYPE_CHECKING:
+    from lookalike.parameters import Settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,26 +26,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; those of the process if left out.
 
     Returns:
-        0, 1 where ``data verify`` found a fault, 2 for a wrong name or a broken parameter file.
+        0, 1 where ``data verify`` found a fault, 2 outside of a project's folder, without the extra ``workflow``, for a
+        wrong name or a broken parameter file.
     """
     chosen = _parser().parse_args(arguments)
     try:
-        return int(chosen.run(chosen))
-    except ValueError as error:
+        project_root()  # every command reads one
+        with workflow_extra():
+            return int(chosen.run(chosen))
+    except (ValueError, ImportError) as error:
         print(f"lookalike: {error}", file=sys.stderr)
         return 2
 
 
 def _parser() -> argparse.ArgumentParser:
     text = "What is on disk, whether it is right, and what a call will cost."
-    parser = argparse.ArgumentParser(prog="lookalike", description=text)
+    parser = argparse.ArgumentParser(prog="lookalike", description=f"{text} Called in a project's folder.")
+    parser.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
     groups = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
     data = groups.add_parser("data", help="data sets on disk").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
     )
-    for name, run, text in (
-        ("status", status, "per data set: found where, verified or not, size, licence, what to do"),
-        ("verify", verify, "read every archive and every unpacked file again; exit status 1 if there is a fault"),
+    for name, text in (
+        ("status", "per data set: found where, verified or not, size, licence, what to do"),
+        ("verify", "read every archive and every unpacked file again; exit status 1 if there is a fault"),
     ):
         action = data.add_parser(name, help=text, description=text)
         action.add_argument("datasets", nargs="*", help="names in params/datasets; all if left out")
@@ -55,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         action.add_argument(
             "--archives", type=Path, help="folder of archives ($LOOKALIKE_ARCHIVES, or archives of params/config.yaml)"
         )
-        action.set_defaults(run=_on_data, what=run)
+        action.set_defaults(run=_on_data, what=name)
     text = "what a call of Snakemake will run, how long that takes and how much disk it needs; starts nothing"
     action = groups.add_parser("plan", help=text, description=text)
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
@@ -90,13 +92,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _on_data(chosen: argparse.Namespace) -> int:
-    names = chosen.datasets or _known_datasets()
+    from lookalike.data.overview import archives_folder, known_datasets, status, verify
+    from lookalike.data.splits import load_specification
+
+    names = chosen.datasets or known_datasets()
     for name in names:
         load_specification(name)  # a misspelt one ends here, before anything is printed
-    return int(chosen.what(names, chosen.data or project_root() / "data", chosen.archives or _archives_folder()))
+    run = {"status": status, "verify": verify}[chosen.what]
+    return run(names, chosen.data or project_root() / "data", chosen.archives or archives_folder())
 
 
 def _on_plan(chosen: argparse.Namespace) -> int:
+    from lookalike.parameters import merge, read
     from lookalike.plan import Plan
 
     given = {key: value for key in ("scale", "seeds", "tables") if (value := getattr(chosen, key)) is not None}
@@ -124,6 +131,10 @@ def _on_compare(chosen: argparse.Namespace) -> int:
 
 def _read_overlay(path: Path) -> Settings:
     """Content of an overlay, read as Snakemake reads it."""
+    import yaml
+
+    from lookalike.text import one_line
+
     try:
         content = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -131,142 +142,3 @@ def _read_overlay(path: Path) -> Settings:
     if not isinstance(content, dict):
         raise ValueError(f"{path} must hold a mapping, it holds {type(content).__name__}")
     return content
-
-
-def status(names: Iterable[str], data: Path, archives: Path) -> int:
-    """Print what of each data set is on disk and how to get what is missing.
-
-    Args:
-        names: of files in ``params/datasets``.
-        data: folder of unpacked data, ``<name>`` below it for each data set.
-        archives: folder of archives.
-
-    Returns:
-        0, whatever is missing.
-    """
-    print(f"Data below {_short(data)}, archives anywhere below {_short(archives)}\n")
-    of: dict[str, list[str]] = {title: [] for title in _READINESS.values()}
-    for name in names:
-        state = dataset_state(name, data / name, archives)
-        of[_READINESS[state.readiness]].append(name)
-        print(f"{name}: {state.specification['title']}")
-        for title, text in _facts(state, data / "splits" / f"{name}.csv"):
-            print(_wrapped(title, text))
-        print(flush=True)
-    for title, each in of.items():
-        print(textwrap.fill(f"{title}: {', '.join(each) or 'none'}", WIDTH, subsequent_indent="  "))
-    return 0
-
-
-def verify(names: Iterable[str], data: Path, archives: Path) -> int:
-    """Read every archive and every unpacked file of the data sets again.
-
-    Args:
-        names: as for ``status``.
-        data: as for ``status``; the manifest of a data set is ``splits/<name>.csv`` below it.
-        archives: as for ``status``.
-
-    Returns:
-        1 if there is a fault, else 0. Each fault is one line.
-    """
-    found = 0
-    for name in names:
-        for about, faults in _checks(name, data, archives):
-            for fault in faults:
-                print(f"fault  {name}: {one_line(fault)}", flush=True)
-            if not faults:
-                print(f"ok     {name}: {about}", flush=True)
-            found += len(faults)
-    print(counted(found, "fault"))
-    return int(found > 0)
-
-
-def _checks(name: str, data: Path, archives: Path) -> Iterable[tuple[str, list[str]]]:
-    """What was checked of one data set, each with its faults: archives and unpacked files, then resized copies."""
-    specification = load_specification(name)
-    right, faults = archive_faults(specification, archives)
-    report = [f"{counted(right, 'archive')} right"] if right else []
-    if (data / name).exists():
-        manifest = data / "splits" / f"{name}.csv"
-        images, of_data = data_faults(specification, data / name, manifest)
-        faults += of_data
-        how = "each byte as in the manifest" if manifest.is_file() else "counted only, there is no manifest"
-        report.append(f"{counted(images, 'picture')}, {how}")
-    yield "; ".join(report) or "nothing on disk", faults
-    for copy in copies_of(name, data / "pictures"):
-        yield f"resized copy {_short(copy)}, each byte as it was written", copy_faults(copy)
-
-
-def _facts(state: DatasetState, manifest: Path) -> Iterable[tuple[str, str]]:
-    """What there is to say about one data set, as title and text."""
-    if not state.problem:
-        counts = "counts verified" if state.is_counted else "no counts to verify"
-        bytes_of = f"bytes recorded in {_short(manifest)}" if manifest.is_file() else "no manifest yet"
-        contents = f"{counted(state.images, 'picture')} of {counted(state.classes, 'class')}, {human_bytes(state.size)}"
-        yield "data", f"{_short(state.root)}: {contents}; {counts}, {bytes_of}"
-    elif state.root.exists():
-        yield "data", f"{_short(state.root)}, {human_bytes(state.size)}: not usable: {state.problem}"
-    else:
-        yield "data", "not drawn yet" if "generator" in state.specification else "not unpacked yet"
-    for each in state.archives:
-        archive = each.archive
-        about = [human_bytes(archive["size"]) if "size" in archive else ""]
-        about += [f"packaging {archive['packaging']}" if "packaging" in archive else ""]
-        about += ["optional" if archive.get("optional") else ""]
-        told = ", ".join([archive["file"], *filter(None, about)])
-        if each.path is None:
-            yield "archive", f"{told}: {each.problem or 'not on disk'}"
-        else:
-            yield "archive", f"{told}: {_short(each.path)}, {each.problem or 'checksum verified'}"
-    yield "licence", state.licence
-    yield "to do", _to_do(state)
-
-
-def _to_do(state: DatasetState) -> str:
-    if state.readiness == "ready":
-        return "nothing; `lookalike data verify` reads every byte again"
-    root = _short(state.root)
-    if variants := state.specification.get("one_of"):
-        return f"name one of its variants instead, {' or '.join(variants)}, or unpack one of them into {root}"
-    if "generator" in state.specification:
-        return "nothing; the first run that uses it draws it"
-    if state.readiness == "comes by itself":
-        by_hand = f" Should an address fail: {state.manual}" if state.manual else ""
-        return f"nothing; the first run that uses it gets what is missing and unpacks it.{by_hand}"
-    if state.root.exists():
-        return f"what {root} holds is not overwritten: complete it, or remove it to have it made anew. {state.manual}"
-    place = f"Put the files into the archives' folder, or unpacked into {root}:" if state.archives else f"Fill {root}:"
-    return f"{place} {state.manual}"
-
-
-def _wrapped(title: str, text: str) -> str:
-    start = f"  {title:<9}"
-    return textwrap.fill(
-        one_line(text),
-        WIDTH,
-        initial_indent=start,
-        subsequent_indent=" " * len(start),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-
-
-def _short(path: Path) -> str:
-    """The path relative to the project, where it lies in there."""
-    try:
-        return str(path.relative_to(project_root()))
-    except ValueError:
-        return str(path)
-
-
-def _known_datasets() -> list[str]:
-    return sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
-
-
-def _archives_folder() -> Path:
-    folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
-    return project_root() / folder
-
-
-if __name__ == "__main__":
-    sys.exit(main())

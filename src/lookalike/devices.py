@@ -6,13 +6,14 @@ device 0. Each job therefore takes the first free device by a file lock, which t
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from lookalike.posix import fcntl
 
 
 def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: Path = Path("/dev")) -> list[str]:

@@ -58,11 +58,33 @@ def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         ValueError: if the file is broken or no safetensors file.
     """
+    with _opened(path, "pt") as stream:
+        return {name: stream.get_tensor(name) for name in stream.keys()}, _about(stream)  # noqa: SIM118  (no mapping)
+
+
+def read_about(path: Path | str) -> dict[str, Any]:
+    """What the tensors of a safetensors file are about, without reading them; empty if the file does not say.
+
+    Raises:
+        ValueError: as `read_tensors`.
+    """
+    with _opened(path, "numpy") as stream:
+        return _about(stream)
+
+
+@contextmanager
+def _opened(path: Path | str, framework: str) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder, no safetensors file")
     try:
-        with safe_open(str(path), framework="pt") as stream:
-            about = json.loads((stream.metadata() or {}).get("about", "{}"))
-            return {name: stream.get_tensor(name) for name in stream.keys()}, about  # noqa: SIM118  (no mapping)
+        with safe_open(str(path), framework=framework) as stream:
+            yield stream
     except SafetensorError as error:
-        raise ValueError(f"{path} is no whole safetensors file ({error}); remove it and call again") from None
+        raise ValueError(f"{path} is no whole safetensors file ({error})") from None
+
+
+def _about(stream: Any) -> dict[str, Any]:
+    about: dict[str, Any] = json.loads((stream.metadata() or {}).get("about", "{}"))
+    return about

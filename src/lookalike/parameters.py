@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from lookalike.extras import workflow_extra
 from lookalike.paths import project_root
 
 Settings = dict[str, Any]
@@ -82,8 +83,9 @@ def check(content: Mapping[str, Any], schema: str, source: str) -> None:
     Raises:
         ValueError: naming ``source``, the key, and what would be right, for the first departure.
     """
-    from jsonschema import Draft202012Validator  # 0.1 s that only a call with settings pays
-    from jsonschema.exceptions import best_match
+    with workflow_extra():  # 0.1 s that only a call with settings pays
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import best_match
 
     validator = Draft202012Validator(_schema(schema))
     if validator.is_valid(content):

@@ -23,7 +23,8 @@ def project_root() -> Path:
     if (CHECKOUT / "params").is_dir():
         return CHECKOUT
     raise ValueError(
-        f"no folder from {here} upwards holds Snakefile and params/, and the package is no source checkout"
+        f"{here} is not in a project's folder, which holds Snakefile and params/; "
+        "get one by cloning or unpacking lookalike's repository, and call again in there"
     )
 
 

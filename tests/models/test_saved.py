@@ -2,12 +2,16 @@
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from lookalike import load
+from lookalike import load, transform_of
 from lookalike.files import write_tensors
+from lookalike.manifest import read_role
 from lookalike.models.saved import load_model
-from trainings import METHODS, batch, learner, section
+from lookalike.training.images import Images, batches
+from projects import ROOT
+from trainings import METHODS, batch, learner, section, write_dataset
 
 
 def save(path, method, *, best_epoch=1, over=None):
@@ -89,13 +93,34 @@ def test_another_checkpoint_is_refused(tmp_path):
         load(tmp_path / "model", "first")
 
 
-def test_a_file_that_is_no_trainings_is_refused(tmp_path):
+@pytest.mark.parametrize("read", [load, transform_of])
+def test_a_file_that_is_no_trainings_is_refused(tmp_path, read):
     save_file({"weight": torch.zeros(2)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match=r"other\.safetensors is not the model of a training"):
-        load(tmp_path / "other.safetensors")
+        read(tmp_path / "other.safetensors")
     write_tensors(tmp_path / "embeddings.safetensors", {"labels/test": torch.zeros(2)}, {"best_epoch": 1, "epochs": 2})
     with pytest.raises(ValueError, match=r"embeddings\.safetensors is not the model of a training"):
-        load(tmp_path / "embeddings.safetensors")
+        read(tmp_path / "embeddings.safetensors")
+
+
+@pytest.mark.parametrize("read", [load, transform_of])
+def test_of_a_foreign_file_it_is_said_what_it_is_not_and_nobody_is_told_to_remove_it(read):
+    with pytest.raises(ValueError, match=r"README\.md is no whole safetensors file") as refused:
+        read(ROOT / "README.md")
+    assert "\n" not in str(refused.value)
+    assert "remove" not in str(refused.value).lower()
+
+
+@pytest.mark.parametrize("view", [{"resize_px": 28, "crop_px": 24}, {"resize_px": None, "crop_px": 24}])
+def test_the_transform_of_a_model_makes_the_images_that_the_pipeline_scores(tmp_path, view):
+    save(tmp_path / "model", "embedder", over={"test_image": view})
+    manifest = write_dataset(tmp_path / "pictures", {"test": 2})
+    paths = read_role(str(manifest), str(tmp_path / "pictures"), "test").paths
+    for path, mode in zip(paths, ("L", "P", "RGBA", "1", "CMYK"), strict=False):  # as people's pictures are
+        Image.open(path).convert(mode).save(path, "TIFF")
+    ((expected, _),) = batches(Images(paths, view), [range(len(paths))], seed=0, device=torch.device("cpu"))
+    transform = transform_of(tmp_path / "model")
+    assert torch.equal(torch.stack([transform(Image.open(path)) for path in paths]), expected)
 
 
 def test_a_model_of_an_older_format_says_what_to_do(tmp_path):
@@ -104,6 +129,6 @@ def test_a_model_of_an_older_format_says_what_to_do(tmp_path):
     about = {"settings": settings, "epochs": 1, "best_epoch": 1}
     write_tensors(path, {"last/model.x": torch.zeros(1)}, about)
     with pytest.raises(
-        ValueError, match=r"seed0\.safetensors was written by other code .* Remove the file, and the next"
+        ValueError, match=r"seed0\.safetensors was written by other code than today's, .*; train it again$"
     ):
         load_model(path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lookalike.files import read_json
+from lookalike.files import read_about, read_json
 from lookalike.plan import Plan
 from lookalike.recipes import STAGES
 from lookalike.results import result_file, scoring_of
@@ -151,13 +150,7 @@ def _with_copy(run: Run, copy: Copy) -> Run:
 
 def _about(model: Path) -> dict[str, Any]:
     """What the file of a training says of itself, nothing where only the metrics were kept."""
-    if not model.is_file():
-        return {}
-    from safetensors import safe_open
-
-    with safe_open(str(model), framework="numpy") as stream:
-        about: dict[str, Any] = json.loads((stream.metadata() or {}).get("about", "{}"))
-    return about
+    return read_about(model) if model.is_file() else {}
 
 
 def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
+from lookalike.extras import workflow_extra
+
+with workflow_extra():
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTH = 3.3  # inches, 84 mm
 RESOLUTION = 300  # dots per inch of the PNG

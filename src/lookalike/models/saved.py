@@ -1,13 +1,16 @@
-"""Read a trained model back from the file that its training left."""
+"""Read a trained model, and how it wants its pictures, back from the file that its training left."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from PIL import Image
+from torch import Tensor, nn
 
-from lookalike.files import read_tensors
+from lookalike.files import read_about, read_tensors
+from lookalike.training.images import transform
 from lookalike.training.learners import LEARNERS
 
 CHECKPOINTS = ("best", "last")
@@ -30,6 +33,24 @@ def load(run: Path | str, checkpoint: str = "best") -> nn.Module:
     return load_model(run, checkpoint)[0]
 
 
+def transform_of(run: Path | str) -> Callable[[Image.Image], Tensor]:
+    """How the test pictures of a run were made into images: what its model wants to see.
+
+    Args:
+        run: as for `load`.
+
+    Returns:
+        A transform of torchvision from a picture (``PIL.Image``, any mode and size) to an image ``(3, H, W)`` float32:
+        resized, its centre cropped, normalised by ImageNet's mean and deviation.
+
+    Raises:
+        ValueError: for a file that is no training's.
+    """
+    about = read_about(run)
+    _check_training(about, run)
+    return transform(about["settings"]["test_image"])
+
+
 def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, dict[str, Any]]:
     """The model as `load` returns it, and what its file is about: settings, seed, code digest, epochs.
 
@@ -39,8 +60,7 @@ def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, d
     if checkpoint not in CHECKPOINTS:
         raise ValueError(f"unknown checkpoint {checkpoint!r}; known: {', '.join(CHECKPOINTS)}")
     tensors, about = read_tensors(path)
-    if not {"settings", "best_epoch", "epochs"} <= about.keys():
-        raise ValueError(f"{path} is not the model of a training, which says of itself with which settings it was made")
+    _check_training(about, path)
     stored = "last" if about["best_epoch"] == about["epochs"] else checkpoint
     prefix = f"{stored}/model."
     state = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
@@ -53,6 +73,11 @@ def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, d
         reason = " ".join(str(error).split())[:200]
         raise ValueError(
             f"{path} was written by other code than today's, with which it cannot be read ({type(error).__name__}: "
-            f"{reason}). Remove the file, and the next call trains it again"
+            f"{reason}); train it again"
         ) from error
     return model.eval(), about
+
+
+def _check_training(about: dict[str, Any], path: Path | str) -> None:
+    if not {"settings", "best_epoch", "epochs"} <= about.keys():
+        raise ValueError(f"{path} is not the model of a training, which says of itself with which settings it was made")

@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lookalike.extras import workflow_extra
+
 Picture = NDArray[np.uint8]
 # A cut turns a picture (H, W, 3) in RGB and heat maps (W, H, W) from 0 to 1 into candidates (T, W, H, W), bool.
 Cut = Callable[..., Tensor]
@@ -81,7 +83,8 @@ def candidates(cut: dict[str, Any], picture: Picture, heat: Tensor) -> Tensor:
 
 
 def _seeds(heat: NDArray[np.float32], sure: float, probable: float, background: float | None) -> Picture:
-    import cv2
+    with workflow_extra():
+        import cv2
 
     seeds = np.full(heat.shape, cv2.GC_PR_BGD, np.uint8)
     if background is not None:
@@ -92,7 +95,8 @@ def _seeds(heat: NDArray[np.float32], sure: float, probable: float, background: 
 
 
 def _grown(picture: Picture, seeds: Picture, iterations: int) -> NDArray[np.bool_]:
-    import cv2
+    with workflow_extra():
+        import cv2
 
     background, foreground = np.zeros((1, 65)), np.zeros((1, 65))  # colour models, filled by the call
     whole = (0, 0, 0, 0)  # not read where there are seeds

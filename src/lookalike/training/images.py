@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,28 @@ def batches(
     deviation = torch.tensor(DEVIATION, device=device).view(1, 3, 1, 1) * 255
     for pictures, chosen in loader:
         yield (pictures.to(device, non_blocking=True).float() - mean) / deviation, chosen
+
+
+def transform(view: Mapping[str, Any]) -> Callable[[Image.Image], Tensor]:
+    """What `Images` and `batches` together make of one picture in a view without chance.
+
+    Args:
+        view: ``crop_px`` and ``resize_px`` as for `Images`.
+
+    Returns:
+        A transform of torchvision from a picture of any mode to an image ``(3, H, W)`` float32.
+    """
+    mean, deviation = ((torch.tensor(values) * 255).tolist() for values in (MEAN, DEVIATION))
+    steps = [
+        v2.RGB(),
+        v2.Resize(view["resize_px"]) if view.get("resize_px") else v2.Identity(),
+        v2.CenterCrop(view["crop_px"]),
+        v2.PILToTensor(),
+        v2.ToDtype(torch.float32),
+        v2.Normalize(mean, deviation),
+    ]
+    whole: Callable[[Image.Image], Tensor] = v2.Compose(steps)
+    return whole
 
 
 def picture_seed(seed: int, batch: int, place: int) -> int:

@@ -1,0 +1,154 @@
+"""What is on disk of each data set and whether it is right, as ``lookalike data`` prints it."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from lookalike.data.inventory import DatasetState, archive_faults, data_faults, dataset_state
+from lookalike.data.pictures import copies_of, copy_faults
+from lookalike.data.splits import load_specification
+from lookalike.parameters import read
+from lookalike.paths import project_root
+from lookalike.text import WIDTH, counted, human_bytes, one_line
+
+_READINESS = {"ready": "Ready", "comes by itself": "Come by themselves", "waits for you": "Wait for you"}
+
+
+def status(names: Iterable[str], data: Path, archives: Path) -> int:
+    """Print what of each data set is on disk and how to get what is missing.
+
+    Args:
+        names: of files in ``params/datasets``.
+        data: folder of unpacked data, ``<name>`` below it for each data set.
+        archives: folder of archives.
+
+    Returns:
+        0, whatever is missing.
+    """
+    print(f"Data below {_short(data)}, archives anywhere below {_short(archives)}\n")
+    of: dict[str, list[str]] = {title: [] for title in _READINESS.values()}
+    for name in names:
+        state = dataset_state(name, data / name, archives)
+        of[_READINESS[state.readiness]].append(name)
+        print(f"{name}: {state.specification['title']}")
+        for title, text in _facts(state, data / "splits" / f"{name}.csv"):
+            print(_wrapped(title, text))
+        print(flush=True)
+    for title, each in of.items():
+        print(textwrap.fill(f"{title}: {', '.join(each) or 'none'}", WIDTH, subsequent_indent="  "))
+    return 0
+
+
+def verify(names: Iterable[str], data: Path, archives: Path) -> int:
+    """Read every archive and every unpacked file of the data sets again.
+
+    Args:
+        names: as for ``status``.
+        data: as for ``status``; the manifest of a data set is ``splits/<name>.csv`` below it.
+        archives: as for ``status``.
+
+    Returns:
+        1 if there is a fault, else 0. Each fault is one line.
+    """
+    found = 0
+    for name in names:
+        for about, faults in _checks(name, data, archives):
+            for fault in faults:
+                print(f"fault  {name}: {one_line(fault)}", flush=True)
+            if not faults:
+                print(f"ok     {name}: {about}", flush=True)
+            found += len(faults)
+    print(counted(found, "fault"))
+    return int(found > 0)
+
+
+def _checks(name: str, data: Path, archives: Path) -> Iterable[tuple[str, list[str]]]:
+    """What was checked of one data set, each with its faults: archives and unpacked files, then resized copies."""
+    specification = load_specification(name)
+    right, faults = archive_faults(specification, archives)
+    report = [f"{counted(right, 'archive')} right"] if right else []
+    if (data / name).exists():
+        manifest = data / "splits" / f"{name}.csv"
+        images, of_data = data_faults(specification, data / name, manifest)
+        faults += of_data
+        how = "each byte as in the manifest" if manifest.is_file() else "counted only, there is no manifest"
+        report.append(f"{counted(images, 'picture')}, {how}")
+    yield "; ".join(report) or "nothing on disk", faults
+    for copy in copies_of(name, data / "pictures"):
+        yield f"resized copy {_short(copy)}, each byte as it was written", copy_faults(copy)
+
+
+def _facts(state: DatasetState, manifest: Path) -> Iterable[tuple[str, str]]:
+    """What there is to say about one data set, as title and text."""
+    if not state.problem:
+        counts = "counts verified" if state.is_counted else "no counts to verify"
+        bytes_of = f"bytes recorded in {_short(manifest)}" if manifest.is_file() else "no manifest yet"
+        contents = f"{counted(state.images, 'picture')} of {counted(state.classes, 'class')}, {human_bytes(state.size)}"
+        yield "data", f"{_short(state.root)}: {contents}; {counts}, {bytes_of}"
+    elif state.root.exists():
+        yield "data", f"{_short(state.root)}, {human_bytes(state.size)}: not usable: {state.problem}"
+    else:
+        yield "data", "not drawn yet" if "generator" in state.specification else "not unpacked yet"
+    for each in state.archives:
+        archive = each.archive
+        about = [human_bytes(archive["size"]) if "size" in archive else ""]
+        about += [f"packaging {archive['packaging']}" if "packaging" in archive else ""]
+        about += ["optional" if archive.get("optional") else ""]
+        told = ", ".join([archive["file"], *filter(None, about)])
+        if each.path is None:
+            yield "archive", f"{told}: {each.problem or 'not on disk'}"
+        else:
+            yield "archive", f"{told}: {_short(each.path)}, {each.problem or 'checksum verified'}"
+    yield "licence", state.licence
+    yield "to do", _to_do(state)
+
+
+def _to_do(state: DatasetState) -> str:
+    if state.readiness == "ready":
+        return "nothing; `lookalike data verify` reads every byte again"
+    root = _short(state.root)
+    if variants := state.specification.get("one_of"):
+        return f"name one of its variants instead, {' or '.join(variants)}, or unpack one of them into {root}"
+    if "generator" in state.specification:
+        return "nothing; the first run that uses it draws it"
+    if state.readiness == "comes by itself":
+        by_hand = f" Should an address fail: {state.manual}" if state.manual else ""
+        return f"nothing; the first run that uses it gets what is missing and unpacks it.{by_hand}"
+    if state.root.exists():
+        return f"what {root} holds is not overwritten: complete it, or remove it to have it made anew. {state.manual}"
+    place = f"Put the files into the archives' folder, or unpacked into {root}:" if state.archives else f"Fill {root}:"
+    return f"{place} {state.manual}"
+
+
+def _wrapped(title: str, text: str) -> str:
+    start = f"  {title:<9}"
+    return textwrap.fill(
+        one_line(text),
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _short(path: Path) -> str:
+    """The path relative to the project, where it lies in there."""
+    try:
+        return str(path.relative_to(project_root()))
+    except ValueError:
+        return str(path)
+
+
+def known_datasets() -> list[str]:
+    """Names of all files in ``params/datasets``."""
+    return sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
+
+
+def archives_folder() -> Path:
+    """Where archives lie: ``$LOOKALIKE_ARCHIVES``, else ``archives`` of ``params/config.yaml``."""
+    folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
+    return project_root() / folder

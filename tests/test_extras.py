@@ -1,0 +1,67 @@
+"""What a plain install gives, which has neither Snakemake nor DVC nor MLflow, and what it says of the rest."""
+
+import subprocess
+import sys
+
+import pytest
+
+from projects import ROOT
+
+# What the extra `workflow` adds to the core, by the names that are imported.
+LEFT_OUT = ("cv2", "dvc", "jsonschema", "matplotlib", "mlflow", "snakemake", "tabulate")
+PUBLIC = """
+import lookalike
+for name in dir(lookalike):
+    getattr(lookalike, name)
+import lookalike.losses, lookalike.metrics.retrieval, lookalike.miners, lookalike.models.embedder, lookalike.samplers
+import lookalike.segmentation, lookalike.training.learners
+"""
+PIECES = """
+import re, pathlib
+for piece in re.findall(r"^```python\\n(.*?)^```", pathlib.Path("docs/methods.md").read_text(), re.DOTALL | re.MULTILINE):
+    exec(piece)
+"""
+PLAN = "from lookalike.command import main; sys.exit(main(['plan']))"
+
+
+def without(blocked, code, folder=ROOT):
+    """Run Python in which some libraries cannot be imported."""
+    preface = f"import sys; sys.modules |= dict.fromkeys({blocked!r})\n"
+    command = [sys.executable, "-c", preface + code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("code", [PUBLIC, PIECES], ids=["public names", "pieces of the page"])
+def test_the_methods_need_nothing_of_the_workflow(code):
+    assert without(LEFT_OUT, code).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("library", "code"),
+    [
+        ("jsonschema", PLAN),
+        ("jsonschema", "from lookalike.data import read_split; read_split('cub', '.')"),
+        ("matplotlib", "import lookalike.figures.style"),
+        ("cv2", "from lookalike.segmentation import cuts; cuts._grown(None, None, 1)"),
+    ],
+)
+def test_what_needs_the_extra_says_so_in_its_last_line(library, code):
+    done = without(LEFT_OUT, code)
+    assert done.returncode in (1, 2)
+    assert done.stderr.splitlines()[-1].endswith(
+        f"{library} is not installed: this needs lookalike's extra `workflow`; in the project's folder: "
+        "pip install '.[workflow]'"
+    )
+
+
+def test_the_command_says_it_in_one_line():
+    done = without(LEFT_OUT, PLAN)
+    assert done.stdout == ""
+    assert done.stderr.startswith("lookalike: jsonschema is not installed")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", ["calls", "devices", "jobs"])
+def test_where_there_is_no_fcntl_the_workflow_names_the_systems_that_it_runs_on(module):
+    done = without(("fcntl",), f"import lookalike.{module}")
+    assert done.stderr.splitlines()[-1].startswith("ImportError: lookalike's workflow needs Linux or macOS")
