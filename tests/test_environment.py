@@ -55,3 +55,15 @@ def test_developers_run_what_users_run():
 @pytest.mark.parametrize("lock", [USERS, DEVELOPERS])
 def test_each_line_of_the_readme_installs_its_lock(lock):
     assert f"uv pip install -r {lock} -e . &&" in BLOCKS[lock]
+
+
+def test_the_citation_names_the_version_and_the_four_papers():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert citation["version"] == project["version"]
+    assert citation["license"] == project["license"]
+    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in project["authors"]]
+    methods = {
+        path.name for path in (ROOT / "src" / "lookalike" / "methods").iterdir() if (path / "__init__.py").is_file()
+    }
+    assert {paper["notes"].rsplit(".")[-1] for paper in citation["references"]} == methods

@@ -17,7 +17,7 @@ from lookalike import ContextualLoss
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 PAGE = ROOT / "docs" / "methods.md"
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture

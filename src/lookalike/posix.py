@@ -5,5 +5,5 @@ try:
 except ModuleNotFoundError:
     raise ImportError(
         "lookalike's workflow needs Linux or macOS: this system has no fcntl and no fork (on Windows, use WSL); "
-        "its methods and losses run here too"
+        "its methods and losses need neither"
     ) from None
