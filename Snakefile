@@ -26,6 +26,15 @@ include: "workflow/rules/fidelity.smk"
 
 onstart:
     preload()
+    ask_for_tracking()
+
+
+onsuccess:
+    tell_what_was_not_tracked()
+
+
+onerror:
+    tell_what_was_not_tracked()
 
 
 rule tables:

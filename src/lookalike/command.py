@@ -88,6 +88,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     action.add_argument("--all", action="store_true", help="print also what is equal; a * marks what differs")
     action.set_defaults(run=_on_compare)
+    track = groups.add_parser("track", help="copies of runs in MLflow").add_subparsers(
+        required=True, title="commands", metavar="COMMAND"
+    )
+    text = "send to MLflow what lies below results/ and is not there yet"
+    action = track.add_parser("sync", help=text, description=f"{text}; runs that are there are left alone.")
+    action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
+    action.set_defaults(run=_on_sync)
     return parser
 
 
@@ -127,6 +134,15 @@ def _on_compare(chosen: argparse.Namespace) -> int:
         checkpoint=chosen.checkpoint,
         everything=chosen.all,
     )
+
+
+def _on_sync(chosen: argparse.Namespace) -> int:
+    from lookalike.tracking.sync import sync
+
+    overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
+    for line in sync(read("params/config.yaml", "config"), overlay):
+        print(line, flush=True)
+    return 0
 
 
 def _read_overlay(path: Path) -> Settings:

@@ -88,3 +88,8 @@ def _opened(path: Path | str, framework: str) -> Iterator[Any]:
 def _about(stream: Any) -> dict[str, Any]:
     about: dict[str, Any] = json.loads((stream.metadata() or {}).get("about", "{}"))
     return about
+
+
+def about_model(path: Path | str) -> dict[str, Any]:
+    """What the file of a training says of itself, nothing where only the metrics were kept."""
+    return read_about(path) if Path(path).is_file() else {}

@@ -6,7 +6,7 @@ entry points reach, taken from the syntax tree without comments, docstrings and 
 
 Lookup dictionaries such as ``LOSSES = {"margin": MarginLoss, ...}`` would tie every job to every entry. They are left
 out, except for the entries that the job's settings name. So adding a loss reruns nothing, and editing a loss reruns
-exactly the jobs that use it.
+exactly the jobs that use it. What only copies results elsewhere, `APART`, is left out too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = "lookalike"
+APART = "lookalike.tracking"  # a change of what MLflow is told is no reason to train again
 ROOT = Path(__file__).parent
 
 
@@ -190,7 +191,7 @@ def _resolve(module: str, name: str, local: dict[str, Imported] | None = None) -
 
 def _follow(module: str, name: str) -> tuple[str, str] | None:
     """The defining module of a name, through any re-exports."""
-    return _resolve(module, name) if _path(module) is not None else None
+    return _resolve(module, name) if _path(module) is not None and not module.startswith(APART) else None
 
 
 @cache

@@ -1,6 +1,7 @@
 """What the rules share: the plan of this call, and functions from wildcards to parameters and paths."""
 
 import os
+import sys
 from pathlib import Path
 
 from snakemake.io import IOFile
@@ -18,6 +19,7 @@ from lookalike.results import result_file, result_pattern
 from lookalike.source import ROOT, code_digest
 from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin, rebuilding_options
+from lookalike.tracking.server import ask_server, recently_away
 from lookalike.trials import overruled_trials, trial_runs
 
 drop_locks_of_the_dead()
@@ -27,6 +29,7 @@ try:
 except ValueError as error:  # meant for users: its message, without a trace of where it was raised
     raise WorkflowError(str(error)) from None
 
+config["tracking"] = plan.tracking  # scripts read it there: switching it is no reason to run anything again
 SCALE = plan.scale
 RESULTS = f"results/{plan.folder}"
 LOGS = f"logs/{plan.folder}"
@@ -54,6 +57,19 @@ def preload():
     # timer looks again a second later: after 200 jobs that is half a core. Jobs of this machine need no such limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+
+
+def ask_for_tracking():
+    """Find out once for all jobs whether runs can be tracked; one line if they cannot."""
+    global away
+    if away := ask_server() if plan.tracking else "":
+        print(away, file=sys.stderr, flush=True)
+
+
+def tell_what_was_not_tracked():
+    """One line at the end if the server went away meanwhile."""
+    if plan.tracking and not away and (found := recently_away()):
+        print(found, file=sys.stderr, flush=True)
 
 
 def code(*entry_points, stage="evaluate"):
@@ -189,19 +205,6 @@ def committed_reference(wildcards):
 
 def published_digest(wildcards):
     return plan.published_digest(wildcards.table)
-
-
-def tags(wildcards):
-    """By what MLflow finds a run again; empty with tracking off."""
-    if not plan.tracking:
-        return {}
-    own = {
-        "scale": plan.folder,
-        "recipe": wildcards.recipe,
-        "dataset": wildcards.dataset,
-        "seed": wildcards.seed,
-    }
-    return {**own, "experiment": plan.paper_of(wildcards.recipe)}
 
 
 def runs_of_trials(wildcards, input):

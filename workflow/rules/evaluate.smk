@@ -6,6 +6,8 @@ rule evaluate:
         metrics=results("evaluation"),
     log:
         f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/timings/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
     conda:
         "../../environment.yml"
     resources:
@@ -15,7 +17,6 @@ rule evaluate:
         recall_at=recall_cut_offs,
         levels=hierarchy_levels,
         code=code("lookalike.stages.evaluate:evaluate"),
-        tags=tags,
     message:
         "Evaluate {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
     script:

@@ -40,7 +40,6 @@ rule segment:
         settings=settings("segment"),
         root=root_of,
         code=code("lookalike.stages.segment:segment", stage="segment"),
-        tags=tags,
     message:
         "Segment {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:

@@ -32,6 +32,5 @@ use rule train as select with:
         f"{RESULTS}/timings/select/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
     params:
         resume=f"{RESULTS}/selection/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
-        tags={},
     message:
         "Select the epoch of {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"

@@ -21,7 +21,6 @@ rule train:
         strangers_root=strangers_pictures_root,
         code=code("lookalike.stages.train:train", stage="train"),
         resume=f"{RESULTS}/models/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
-        tags=tags,
     message:
         "Train {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
     script:

@@ -13,5 +13,5 @@ call(
     model=snakemake.input.model,
     embeddings=snakemake.input.embeddings,
     metrics=snakemake.output.metrics,
-    tags=snakemake.params.tags,
+    tracked=snakemake.config["tracking"],
 )

@@ -14,6 +14,6 @@ call(
     episodes=snakemake.input.episodes,
     digest=snakemake.input.digest,
     segmentations=snakemake.output.segmentations,
-    tags=snakemake.params.tags,
+    tracked=snakemake.config["tracking"],
     workers=snakemake.threads - 1,
 )

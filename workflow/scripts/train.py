@@ -15,7 +15,7 @@ call(
     model=snakemake.output.model,
     history=snakemake.output.history,
     resume=snakemake.params.resume,
-    tags=snakemake.params.tags,
+    tracked=snakemake.config["tracking"] and snakemake.rule == "train",  # and not where it only selects an epoch
     strangers=str(snakemake.input.strangers or ""),
     strangers_root=snakemake.params.strangers_root,
     selection=str(snakemake.input.selection or ""),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lookalike.files import read_about, read_json
+from lookalike.files import about_model, read_json
 from lookalike.plan import Plan
 from lookalike.recipes import STAGES
 from lookalike.results import result_file, scoring_of
@@ -76,7 +76,7 @@ class Results:
                 f"{recipe}@{dataset}#{seed} is not finished; `snakemake --cores all {target}{self.options}` makes it"
             )
         measured = read_json(self.folder / metrics)
-        about = _about(self.folder / result_file(self.plan, "model", recipe, dataset, seed))
+        about = about_model(self.folder / result_file(self.plan, "model", recipe, dataset, seed))
         settings = self.plan.settings(recipe, dataset)
         used = {**settings, "train": about.get("settings", settings["train"])}
         facts = {key: value for key, value in {**about, **measured}.items() if key not in ("settings", *CHECKPOINTS)}
@@ -114,7 +114,7 @@ def tracked_run(copy: Copy) -> Run:
     scores: dict[str, dict[str, float]] = {checkpoint: {} for checkpoint in CHECKPOINTS}
     for name, value in copy.metrics.items():
         checkpoint, _, metric = name.partition("/")
-        if metric:
+        if checkpoint in scores:
             scores[checkpoint][metric.replace(mark, "@")] = value
     if not all(scores.values()):
         raise UnfinishedError(
@@ -146,11 +146,6 @@ def with_ids(runs: list[Run]) -> list[Run]:
 def _with_copy(run: Run, copy: Copy) -> Run:
     known = {key: copy.tags[key] for key in TAGS if key in copy.tags}
     return replace(run, facts={**known, **run.facts}, id=copy.id)
-
-
-def _about(model: Path) -> dict[str, Any]:
-    """What the file of a training says of itself, nothing where only the metrics were kept."""
-    return read_about(model) if model.is_file() else {}
 
 
 def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:

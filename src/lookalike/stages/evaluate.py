@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,8 +26,8 @@ def evaluate(
     model: str,
     embeddings: str,
     metrics: str,
-    tags: Mapping[str, str],
     levels: Mapping[str, str] | None = None,
+    tracked: bool = False,
 ) -> None:
     """Score the best and the last checkpoint.
 
@@ -38,12 +39,13 @@ def evaluate(
         metrics: JSON to write: per checkpoint the metrics as fractions, ``mAP_<name>`` for each level where the scoring
             gives all scores, those of the training pictures with ``train_`` before their names and without levels;
             their epochs, and how was searched.
-        tags: by which MLflow finds the run.
         levels: of the data set, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
+        tracked: whether MLflow gets a copy.
 
     Raises:
         ValueError: if the embeddings are of an older format, or the manifest behind them has no column for a level.
     """
+    began = time.monotonic()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tensors, about = read_tensors(embeddings)
     tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
@@ -64,7 +66,9 @@ def evaluate(
     counts = {"queries": len(tensors[f"labels/{query}"]), "gallery": len(tensors[f"labels/{gallery}"])}
     counts["gallery"] -= query == gallery
     write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
-    log_scores(tags, scores, metrics)
+    if tracked:
+        seconds = time.monotonic() - began
+        log_scores(metrics, model=model, settings={"evaluate": settings}, device=str(device), seconds=seconds)
 
 
 def _coarse_labels(

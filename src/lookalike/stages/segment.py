@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -41,7 +42,7 @@ def segment(
     episodes: str,
     digest: str,
     segmentations: str,
-    tags: Mapping[str, str],
+    tracked: bool = False,
     workers: int = 0,
 ) -> None:
     """Score the regions that the best and the last checkpoint find.
@@ -55,12 +56,13 @@ def segment(
         digest: its SHA-256.
         segmentations: JSON to write: per checkpoint the `fold_scores` as fractions and the share of empty maps; how
             many episodes were counted, and the epochs.
-        tags: by which MLflow finds the run.
+        tracked: whether MLflow gets a copy.
         workers: loading processes; one more than that cut pictures at the same time.
 
     Raises:
         ValueError: for a list that is not the one of the digest, or too short, and a model that is no ``Embedder``.
     """
+    began = time.monotonic()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     listed = file_digest(Path(episodes))
     if Path(digest).read_text().split()[0] != listed:
@@ -85,7 +87,15 @@ def segment(
         scores[checkpoint]["empty"] = float((maps.flatten(2).amax(dim=2) == 0).double().mean())
     kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
     write_json(segmentations, {**scores, **kept, **wanted, "queries": len(drawn), "episodes_sha256": listed})
-    log_scores(tags, scores, segmentations)
+    if tracked:
+        log_scores(
+            segmentations,
+            model=model,
+            settings={"segment": settings},
+            device=str(device),
+            seconds=time.monotonic() - began,
+            digest=listed,
+        )
 
 
 @torch.no_grad()

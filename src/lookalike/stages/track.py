@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from lookalike.files import read_json
 from lookalike.parameters import settings_digest
 from lookalike.paths import project_root
 from lookalike.plan import Plan
-from lookalike.results import Stored, result_file, scoring_of, training_of
-from lookalike.tracking import Uses, flat, tag_runs
+from lookalike.results import Stored, result_file, scoring_of
+from lookalike.tables.origin import rebuilding_options
+from lookalike.tracking import Uses, View, flat, tag_runs
 
 
 def track(table: str, config: Mapping[str, Any]) -> None:
-    """Tag the trainings and evaluations behind one table; nothing with tracking off.
+    """Tag the runs that fill one table; nothing with tracking off.
 
     It comes after the table, not with the training: which tables a call asks for is no reason to train again.
 
@@ -24,41 +25,41 @@ def track(table: str, config: Mapping[str, Any]) -> None:
     """
     plan = Plan(config)
     if plan.tracking:
-        tag_runs(table, uses_of(plan, table, lambda *run: _code(plan, *run)))
+        tag_runs(plan.folder, view_of(plan, table), uses_of(plan, table))
 
 
-def uses_of(plan: Plan, table: str, code_of: Callable[[str, str, int], str]) -> list[Uses]:
-    """What a table makes of each run, of the shared trainings as of the evaluations, one entry per run.
+def view_of(plan: Plan, table: str) -> View:
+    """A table as MLflow lists its runs: with the metrics that the table shows, in its order."""
+    entry = plan.table(table)
+    return View(table, entry["metrics"], "last" if entry.get("checkpoint") == "last" else "best")
 
-    Args:
-        plan: of the call.
-        table: its name.
-        code_of: digest of the code behind a recipe on a data set with a seed.
+
+def uses_of(plan: Plan, table: str) -> list[Uses]:
+    """What a table makes of each run whose metrics it shows, one entry per run.
+
+    A run that was not finished is left out.
     """
     found: dict[Stored, Uses] = {}
     for run in plan.runs_of(table).to_dict("records"):
         named = (run["recipe"], run["dataset"], run["seed"])
-        cell = f"{run['label']}/{run['published'] or run['dataset']}"
-        for stored in dict.fromkeys((training_of(plan, *named), scoring_of(plan, *named))):
-            use = found.setdefault(stored, _unused(plan, stored, code_of(*named)))
-            use.cells.extend([cell] if cell not in use.cells else [])
-            use.recipes.extend([run["recipe"]] if run["recipe"] not in use.recipes else [])
+        path = project_root() / "results" / plan.folder / result_file(plan, "metrics", *named)
+        if path.is_file():
+            stored = scoring_of(plan, *named)
+            use = found.setdefault(stored, _unused(plan, stored, path))
+            use.rows.extend([run["label"]] if run["label"] not in use.rows else [])
     return list(found.values())
 
 
-def _unused(plan: Plan, stored: Stored, code: str) -> Uses:
+def _unused(plan: Plan, stored: Stored, metrics: Path) -> Uses:
     recipe, dataset, seed = stored
     settings = plan.settings(recipe, dataset)
     deciding = plan.settings(recipe, dataset, plan.last_stage(recipe))
+    stands_for = plan.datasets[dataset].stands_for
+    tags = {"settings": settings_digest(deciding), "paper": plan.paper_of(recipe)}
     return Uses(
         identity={"scale": plan.folder, "recipe": recipe, "dataset": dataset, "seed": str(seed)},
-        recipes=[],
-        cells=[],
+        rows=[],
         parameters=flat({stage: values for stage, values in settings.items() if values}),
-        tags={"settings": settings_digest(deciding), "code": code},
+        tags=tags | ({"stands_for": stands_for} if stands_for else {}),
+        rebuild=f"snakemake --cores all {metrics.relative_to(project_root())}{rebuilding_options(plan)}",
     )
-
-
-def _code(plan: Plan, recipe: str, dataset: str, seed: int) -> str:
-    path = project_root() / "results" / plan.folder / result_file(plan, "metrics", recipe, dataset, seed)
-    return str(read_json(path).get("code", ""))

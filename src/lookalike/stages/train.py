@@ -36,7 +36,7 @@ def train(
     model: str,
     history: str,
     resume: str,
-    tags: Mapping[str, str],
+    tracked: bool = False,
     strangers: str = "",
     strangers_root: str = "",
     selection: str = "",
@@ -54,7 +54,7 @@ def train(
             and what they are about.
         history: CSV to write: loss, and where it was measured R@1, per epoch.
         resume: file of an unfinished training, which is continued if it is this one.
-        tags: by which MLflow finds the run.
+        tracked: whether MLflow gets a copy.
         strangers: manifest of other pictures, for recipes with image noise; else empty.
         strangers_root: folder of these pictures.
         selection: history of a training without some classes, whose best epoch on these is kept as the best one;
@@ -92,7 +92,7 @@ def train(
         facts["selected_epoch"] = keep
     about = {"settings": dict(settings), **facts}
     unfinished = ResumeFile(Path(resume), hashlib.sha256(canonical(about).encode()).hexdigest())
-    with Tracked(tags, {"train": settings, **facts, "device": str(device)}) as tracked:
+    with Tracked(model if tracked else "", about, device=str(device)) as copy:
         fitted = fit(
             learner,
             Images(training.paths, settings["image"]),
@@ -104,7 +104,7 @@ def train(
             resume=unfinished,
             device=device,
             workers=workers,
-            after_epoch=tracked.epoch,
+            after_epoch=copy.epoch,
             keep=keep,
         )
         with replacing(history) as path:
@@ -115,7 +115,7 @@ def train(
         kept = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
         states = {f"{kind}/{key}": value for kind, state in kept.items() for key, value in state.items()}
         write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
-        tracked.artifact(history)
+        copy.history(history)
     unfinished.remove()
 
 

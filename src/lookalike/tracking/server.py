@@ -1,0 +1,152 @@
+"""Where runs are copied to, and whether anybody is there.
+
+A server that is away must not stop the work: MLflow itself asks seven times with growing pauses, for minutes in every
+job. Here a call asks once, within `ANSWER_S`, and leaves what it found in a small file for its jobs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import urlopen
+
+from lookalike.files import read_json, write_text
+from lookalike.paths import project_root
+
+ANSWER_S = 3.0  # a server that takes longer to say that it is there is away
+PATIENCE_S = 600.0  # after which a job of a long call asks a server again that was away
+BEHIND_A_GATE = (502, 503, 504)  # what a proxy answers for a server that is not there
+DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+# MLflow's own defaults are 120 s and seven retries with growing pauses; what the user has set stays.
+REQUESTS = {
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+}
+
+
+class AwayError(Exception):
+    """Nobody answers where runs are tracked; the message is one line that says what to do."""
+
+
+def tracking_uri() -> str:
+    """Where runs are logged: ``MLFLOW_TRACKING_URI``, else the SQLite file that ``mlflow ui`` opens here by itself."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
+
+
+def is_tracked() -> bool:
+    """Whether there is anything to ask: a server is named, or the file of this project exists."""
+    return bool(os.environ.get("MLFLOW_TRACKING_URI")) or Path(tracking_uri().removeprefix("sqlite:///")).is_file()
+
+
+def ask_server() -> str:
+    """Ask whether the server is there, and leave the answer for all jobs in this folder.
+
+    Returns:
+        Empty if it is, else one line for the terminal; after at most `ANSWER_S`.
+    """
+    uri = tracking_uri()
+    reason = _within(ANSWER_S, lambda: _fault_of(uri))
+    if not reason:
+        _record().unlink(missing_ok=True)
+        return ""
+    line = (
+        f"MLflow: {_shown(uri)} is away ({reason}); results do not depend on it, and "
+        "`lookalike track sync` sends the runs when it is back"
+    )
+    write_text(_record(), json.dumps({"uri": uri, "line": line}) + "\n")
+    return line
+
+
+def require_server() -> None:
+    """Go on only if the server is there, as this call has found out already or finds out now.
+
+    Raises:
+        AwayError: if it is away.
+    """
+    if line := recently_away() or ask_server():
+        raise AwayError(line)
+
+
+def recently_away() -> str:
+    """What was found less than `PATIENCE_S` ago about a server that is away; empty if it was there, or not asked."""
+    try:
+        found, age = read_json(_record()), time.time() - _record().stat().st_mtime
+    except (OSError, ValueError):
+        return ""
+    return str(found["line"]) if found["uri"] == tracking_uri() and age < PATIENCE_S else ""
+
+
+def lower_patience() -> None:
+    """Let MLflow's requests end soon, unless the user wants something else."""
+    for name, value in REQUESTS.items():
+        os.environ.setdefault(name, value)
+
+
+def _record() -> Path:
+    return project_root() / ".snakemake" / "mlflow_away.json"
+
+
+def _within(seconds: float, ask: Callable[[], str]) -> str:
+    """The answer, also where the look-up of a name or a trickle of bytes would take for ever."""
+    answer: list[str] = []
+    thread = threading.Thread(target=lambda: answer.append(ask()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return answer[0] if answer else f"no answer within {seconds:.0f} s"
+
+
+def _fault_of(uri: str) -> str:
+    """What is wrong with an address, empty if nothing is or it cannot be asked."""
+    place = urlsplit(uri)
+    kind = place.scheme.partition("+")[0]
+    try:
+        if kind in ("http", "https"):
+            return _fault_of_server(uri)
+        if kind == "sqlite":
+            return _fault_of_file(Path(uri.partition(":///")[2]))
+        return _fault_of_database(place, DATABASE_PORTS[kind]) if kind in DATABASE_PORTS else ""
+    except (OSError, ValueError) as error:
+        return str(error)
+
+
+def _fault_of_server(uri: str) -> str:
+    try:
+        with urlopen(f"{uri.rstrip('/')}/health", timeout=ANSWER_S):
+            return ""
+    except HTTPError as error:  # whoever refuses is there
+        return f"answers {error.code}" if error.code in BEHIND_A_GATE else ""
+    except URLError as error:
+        certificate = isinstance(error.reason, ssl.SSLError)  # MLflow may be told to accept it
+        return "" if certificate else str(getattr(error.reason, "strerror", None) or error.reason)
+
+
+def _fault_of_file(path: Path) -> str:
+    if path.is_file():
+        with closing(sqlite3.connect(path)) as connection:
+            try:
+                connection.execute("PRAGMA schema_version").fetchone()
+            except sqlite3.DatabaseError as error:
+                return str(error)
+    return ""
+
+
+def _fault_of_database(place: SplitResult, port: int) -> str:
+    with socket.create_connection((place.hostname or "localhost", place.port or port), timeout=ANSWER_S):
+        return ""
+
+
+def _shown(uri: str) -> str:
+    """An address without the password that it may hold."""
+    place = urlsplit(uri)
+    return place._replace(netloc=place.netloc.rpartition("@")[2]).geturl()

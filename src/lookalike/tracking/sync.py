@@ -1,0 +1,239 @@
+"""Send to MLflow what lies below ``results/`` and is not there, as after a time without a server.
+
+A run is known by its tags `IDENTITY` and the digests of its files: one that is there with the same files stays as it
+is, one that was sent in part or is of older files is replaced. The machine and the commit of a run stand in no file, so
+runs that are sent later carry the tag ``sent`` instead.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lookalike.files import about_model, read_json
+from lookalike.parameters import Settings, merge
+from lookalike.paths import project_root
+from lookalike.plan import Plan
+from lookalike.results import KINDS, result_file
+from lookalike.stages.track import uses_of, view_of
+from lookalike.text import counted
+from lookalike.tracking.client import connect, experiment_of, flat, identity_in, identity_of
+from lookalike.tracking.rows import tag
+from lookalike.tracking.sending import (
+    complete,
+    create,
+    end,
+    file_digest,
+    parameters_of,
+    send_history,
+    send_metrics,
+    send_scores,
+)
+from lookalike.tracking.server import ask_server
+
+STAGES = {"evaluation": "evaluate", "segmentation": "segment"}  # that make metrics, by the kind of their files
+SENT = {"sent": "later, by lookalike track sync"}
+
+
+@dataclass
+class OnDisk:
+    """Files of one run: of its training, of what measured it, or of both.
+
+    Attributes:
+        files: ``model`` and ``history``, where the run has a training of its own; ``scores``.
+        stage: that made the scores.
+    """
+
+    files: dict[str, Path] = field(default_factory=dict)
+    stage: str = ""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Its tags `lookalike.tracking.client.IDENTITY`."""
+        return identity_of(next(iter(self.files.values())))
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Tags of a run that was sent whole."""
+        return {name: file_digest(self.files[name]) for name in ("history", "scores") if name in self.files}
+
+    def times(self, stage: str, file: str) -> tuple[float, float]:
+        """When a stage ended, and how many seconds it took as far as that is known."""
+        scale, recipe, dataset, seed = self.identity.values()
+        measured = _results() / scale / "timings" / stage / f"{recipe}-{dataset}-seed{seed}.tsv"
+        seconds = 0.0
+        if measured.is_file():
+            with measured.open(newline="") as stream:
+                seconds = sum(float(line["s"]) for line in csv.DictReader(stream, delimiter="\t"))
+        return self.files[file].stat().st_mtime, seconds
+
+
+def sync(base: Settings, overlay: Settings) -> Iterator[str]:
+    """Send all runs of all scales that are not there yet, and tag those behind finished tables.
+
+    Args:
+        base: ``params/config.yaml``.
+        overlay: of own pictures, whose evaluations and tables only it can tell.
+
+    Yields:
+        A line per scale, once it is done.
+
+    Raises:
+        ValueError: if the server is away, or anything else goes wrong with it; calling again goes on.
+    """
+    if away := ask_server():
+        raise ValueError(away)
+    client = connect()
+    for scale in sorted(path.name for path in _results().glob("*") if path.is_dir()):
+        if runs := runs_on_disk(scale):
+            plan = _plan_of(scale, base, overlay, runs)
+            done = Counter(send_run(client, known, run, plan) for known in [_known(client, scale)] for run in runs)
+            tables = _tag_tables(client, scale, plan) if plan else 0
+            unknown = "" if plan else "; its --configfile would tell the settings of evaluations and rows of tables"
+            told = ", ".join(f"{done[word]:,} {word}" for word in ("sent", "completed", "there already") if done[word])
+            yield f"{scale}: {counted(len(runs), 'run')}: {told}; {counted(tables, 'table')}{unknown}"
+
+
+def runs_on_disk(scale: str) -> list[OnDisk]:
+    """Runs with results of one scale, in the order of their names."""
+    found: dict[tuple[str, ...], OnDisk] = {}
+    for kind, name in (("model", "model"), ("history", "history"), *((kind, "scores") for kind in STAGES)):
+        _, folder, ending = KINDS[kind]
+        for path in sorted((_results() / scale / folder).glob(f"*/*/seed*{ending}")):
+            run = found.setdefault(identity_in(identity_of(path)), OnDisk())
+            run.files[name] = path
+            run.stage = STAGES.get(kind, run.stage)
+    whole = [run for run in found.values() if "scores" in run.files or {"model", "history"} <= run.files.keys()]
+    return sorted(whole, key=lambda run: identity_in(run.identity))
+
+
+def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, plan: Plan | None) -> str:
+    """Send one run, unless it is there.
+
+    Args:
+        client: of MLflow.
+        known: what MLflow holds of the scale, by the values of `IDENTITY`.
+        run: on disk.
+        plan: of the scale, ``None`` if its overlay is not there.
+
+    Returns:
+        What was done: ``sent``, ``completed`` or ``there already``.
+    """
+    there: Any = known.get(identity_in(run.identity))
+    digests, tags = run.digests, there.data.tags if there and there.info.status == "FINISHED" else {}
+    missing = [name for name, digest in digests.items() if tags.get(name) != digest]
+    if not missing:
+        return "there already"
+    if missing == ["scores"] and "history" in digests and "scores" not in tags:
+        complete(client, there, _parameters(run, plan))
+        _send_scores(client, there.info.run_id, run)
+        return "completed"
+    made = _create(client, run, plan)
+    if "history" in run.files:
+        at, seconds = run.times("train", "history")
+        send_history(client, made, run.files["history"], at=at)
+        send_metrics(client, made, {"seconds/train": seconds} if seconds else {}, at=at)
+    if "scores" in run.files:
+        _send_scores(client, made, run)
+    end(client, made, run.times(*_work(run))[0])
+    return "sent"
+
+
+def _create(client: Any, run: OnDisk, plan: Plan | None) -> str:
+    at, seconds = run.times(*_work(run))
+    found = read_json(run.files["scores"]) if "scores" in run.files else {}
+    shared = {} if "history" in run.files else _training(run, plan)
+    return create(
+        client,
+        run.identity,
+        _parameters(run, plan),
+        context="training" if "history" in run.files else "evaluation",
+        tags=SENT | shared,
+        start=at - seconds,
+        digest="" if "history" in run.files else found.get("episodes_sha256", found.get("data", "")),
+    )
+
+
+def _work(run: OnDisk) -> tuple[str, str]:
+    """Stage and file that say when the work of a run was done."""
+    return ("train", "history") if "history" in run.files else (run.stage, "scores")
+
+
+def _send_scores(client: Any, made: str, run: OnDisk) -> None:
+    at, seconds = run.times(run.stage, "scores")
+    send_metrics(client, made, {f"seconds/{run.stage}": seconds} if seconds else {}, at=at)
+    send_scores(client, made, run.files["scores"], at=at)
+
+
+def _model(run: OnDisk, plan: Plan | None) -> Path:
+    """File of the training behind a run; one that is not there if that is unknown."""
+    scale, recipe, dataset, seed = run.identity.values()
+    own = _results() / scale / KINDS["model"][1] / recipe / dataset / f"seed{seed}{KINDS['model'][2]}"
+    if own.is_file() or plan is None:
+        return own
+    try:
+        return _results() / scale / result_file(plan, "model", recipe, dataset, int(seed))
+    except (KeyError, ValueError):  # a recipe or a data set that params/ no longer holds
+        return own
+
+
+def _training(run: OnDisk, plan: Plan | None) -> dict[str, str]:
+    model = _model(run, plan)
+    return {"training": "/".join(model.with_suffix("").parts[-3:])} if model.is_file() else {}
+
+
+def _parameters(run: OnDisk, plan: Plan | None) -> dict[str, str]:
+    """Of the training, as its file says, and of the stage that measured it, as ``params/`` says."""
+    about = about_model(_model(run, plan))
+    if not about and "scores" in run.files:
+        about = read_json(run.files["scores"])
+    parameters = parameters_of(about)
+    if plan is not None and run.stage:
+        with suppress(KeyError, ValueError):  # of a recipe or a data set that params/ no longer holds
+            parameters |= flat({run.stage: plan.settings(run.identity["recipe"], run.identity["dataset"])[run.stage]})
+    return parameters
+
+
+def _plan_of(scale: str, base: Settings, overlay: Settings, runs: list[OnDisk]) -> Plan | None:
+    """What ``params/`` says of a folder of results, with the seeds that are there; ``None`` if its overlay is not."""
+    name = scale.removesuffix("_held_out")
+    seeds = sorted({int(run.identity["seed"]) for run in runs})
+    given = {"seeds": seeds, "selection": "test" if name == scale else "held_out"}
+    if overlay.get("name") == name:
+        return Plan(merge(base, overlay) | given)
+    if (project_root() / "params" / "scales" / f"{name}.yaml").is_file():
+        return Plan(base | {"scale": name} | given)
+    return None
+
+
+def _tag_tables(client: Any, scale: str, plan: Plan) -> int:
+    """Tag the runs behind the tables that are there; how many these are."""
+    done = 0
+    for path in sorted((_results() / scale / "tables").glob("*.csv")):
+        try:
+            view, uses = view_of(plan, path.stem), uses_of(plan, path.stem)
+        except (KeyError, ValueError):
+            continue  # a table that params/ no longer holds
+        tag(client, scale, view, uses)
+        done += 1
+    return done
+
+
+def _known(client: Any, scale: str) -> dict[tuple[str, ...], Any]:
+    """What MLflow holds of a scale, by the values of `IDENTITY`; the newest first where there are several."""
+    experiment, token, found = experiment_of(client, scale), None, dict[tuple[str, ...], Any]()
+    while token is None or token:
+        page = client.search_runs([experiment], max_results=1000, page_token=token)
+        for run in page:
+            found.setdefault(identity_in(run.data.tags), run)
+        token = page.token or ""
+    return found
+
+
+def _results() -> Path:
+    return project_root() / "results"
