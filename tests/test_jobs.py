@@ -16,7 +16,6 @@ EVALUATE = {
     "model": "nowhere.safetensors",
     "embeddings": "nowhere.safetensors",
     "metrics": "metrics.json",
-    "tags": {},
 }
 
 

@@ -35,7 +35,7 @@ def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2),
     }
     write_tensors(folder / "embeddings", tensors, about)
     paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics")}
-    evaluate(settings, recall_at=recall_at, **paths, tags={}, levels=levels)
+    evaluate(settings, recall_at=recall_at, **paths, levels=levels)
     return json.loads((folder / "metrics").read_text()), tensors
 
 

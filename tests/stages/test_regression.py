@@ -52,11 +52,11 @@ def table(folder, manifest, seeds):
     kept = {"history": str(folder / "history.csv"), "resume": str(folder / ".unfinished")}
     found = []
     for seed in seeds:
-        train(section("embedder", OVER), seed=seed, code="c", **data, model=model, **kept, tags={})
+        train(section("embedder", OVER), seed=seed, code="c", **data, model=model, **kept)
         settings = {"batch_size": 64, "representation": {"name": "own"}, "training_pictures": False}
         embed(settings, model=model, **data, embeddings=embeddings)
         settings = {"count_query_in_r": False, "scoring": {"name": "cosine"}}
-        evaluate(settings, recall_at=[1], model=model, embeddings=embeddings, metrics=metrics, tags={})
+        evaluate(settings, recall_at=[1], model=model, embeddings=embeddings, metrics=metrics)
         found.append(json.loads((folder / "metrics").read_text()))
     rows = [
         {"label": "Margin", "dataset": "cub", "metric": metric, "n": len(seeds), "queries": found[0]["queries"]}

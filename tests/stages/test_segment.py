@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import mlflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,6 +22,7 @@ from lookalike.stages.episodes import episodes
 from lookalike.stages.segment import segment
 from lookalike.training.images import DEVIATION, MEAN
 from segmented import GRABCUT, SETTINGS, write_segmented
+from tracked import runs_in
 from trainings import CROP
 
 
@@ -32,7 +32,7 @@ def paths(tmp_path):
 
 
 def run(paths, **changed):
-    segment({**SETTINGS, **changed}, **{"tags": {}, **paths})
+    segment({**SETTINGS, **changed}, **paths)
     return json.loads(Path(paths["segmentations"]).read_text())
 
 
@@ -100,11 +100,15 @@ def test_data_without_folds_have_no_episodes(paths, tmp_path):
         episodes(manifest=str(tmp_path / "flat.csv"), listed="l", digest="d", shots=1, episodes=1, draws=1)
 
 
-def test_mlflow_gets_the_scores_of_both_checkpoints(paths, tmp_path, monkeypatch):
+def test_mlflow_gets_the_scores_of_both_checkpoints_and_the_list_of_episodes_as_data(paths, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
-    tags = {"scale": "mini", "recipe": "r", "dataset": "d", "seed": "5", "experiment": "segmented"}
-    found = run({**paths, "tags": tags})
-    [logged] = mlflow.search_runs(experiment_names=["segmented"]).to_dict("records")
-    assert logged["metrics.best/mean_iou_mean"] == found["best"]["mean_iou_mean"]
-    assert logged["metrics.last/empty"] == found["last"]["empty"]
-    assert (logged["tags.recipe"], logged["status"]) == ("r", "FINISHED")
+    segmentations = tmp_path / "results" / "mini" / "segmentations" / "r" / "d" / "seed5.json"
+    segment(SETTINGS, **{**paths, "segmentations": str(segmentations)}, tracked=True)
+    found = json.loads(segmentations.read_text())
+    [run] = runs_in(f"sqlite:///{tmp_path}/mlflow.db").values()
+    assert run.data.metrics["best/mean_iou_mean"] == found["best"]["mean_iou_mean"]
+    assert run.data.metrics["last/empty"] == found["last"]["empty"]
+    assert (run.data.tags["seed"], run.info.status) == ("5", "FINISHED")
+    assert run.data.params["segment.cut.name"] == "grabcut"
+    [data] = run.inputs.dataset_inputs
+    assert (data.dataset.name, data.dataset.digest) == ("d", found["episodes_sha256"][:12])

@@ -4,15 +4,16 @@ import hashlib
 
 from lookalike.parameters import canonical, read
 from lookalike.plan import Plan
-from lookalike.stages.track import track, uses_of
+from lookalike.stages.track import track, uses_of, view_of
 
 TABLE = """
 tried:
   title: Tried
   datasets: [cub]
-  metrics: [R@1]
+  metrics: [R@1, MAP@R]
   rows:
     - {label: Margin, recipe: margin}
+    - {label: Margin again, recipe: margin}
     - {label: Margin + DIML, recipe: margin_diml}
 """
 
@@ -22,25 +23,38 @@ def plan_of(params, **values):
     return Plan({**read("params/config.yaml", "config"), "tables": ["tried"], "seeds": [0, 1], **values})
 
 
-def test_a_shared_training_is_told_of_every_row_that_uses_it(params):
+def finish(params, *runs):
+    for recipe, seed in runs:
+        path = params.parent / "results" / "mini" / "metrics" / recipe / "figurines_birds" / f"seed{seed}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_finished_runs_are_told_of_the_rows_that_they_fill_and_not_of_those_that_share_their_training(params):
     plan = plan_of(params)
-    uses = {(use.identity["recipe"], use.identity["seed"]): use for use in uses_of(plan, "tried", lambda *run: "abc")}
-    assert uses.keys() == {("margin", "0"), ("margin", "1"), ("margin_diml", "0"), ("margin_diml", "1")}
-    assert uses["margin", "0"].cells == ["Margin/cub", "Margin + DIML/cub"]
-    assert uses["margin", "0"].recipes == ["margin", "margin_diml"]
-    assert uses["margin_diml", "1"].cells == ["Margin + DIML/cub"]
-    assert uses["margin_diml", "1"].identity["scale"] == "mini"
+    finish(params, ("margin", 0), ("margin", 1), ("margin_diml", 1))
+    uses = {(use.identity["recipe"], use.identity["seed"]): use for use in uses_of(plan, "tried")}
+    assert uses.keys() == {("margin", "0"), ("margin", "1"), ("margin_diml", "1")}
+    assert uses["margin", "0"].rows == ["Margin", "Margin again"]
+    assert uses["margin_diml", "1"].rows == ["Margin + DIML"]
     assert uses["margin_diml", "1"].identity["dataset"] == "figurines_birds"
+    assert uses["margin", "1"].rebuild.endswith(" results/mini/metrics/margin/figurines_birds/seed1.json")
 
 
 def test_a_run_carries_the_digest_of_its_settings_and_all_of_them_as_parameters(params):
     plan = plan_of(params)
-    evaluation = uses_of(plan, "tried", lambda *run: "abc")[-1]
+    finish(params, ("margin_diml", 0))
+    [evaluation] = uses_of(plan, "tried")
     sections = plan.settings("margin_diml", "figurines_birds", "evaluate")
     digest = hashlib.sha256(canonical(sections).encode()).hexdigest()[:12]
-    assert evaluation.tags == {"settings": digest, "code": "abc"}
+    assert evaluation.tags == {"settings": digest, "paper": "diml", "stands_for": "cub"}
     assert evaluation.parameters["train.loss.name"] == "margin"
     assert evaluation.parameters["evaluate.scoring.name"] == "structural_matching"
+
+
+def test_a_table_is_listed_by_its_own_metrics_and_checkpoint(params):
+    view = view_of(plan_of(params), "tried")
+    assert (view.metrics, view.checkpoint) == (["R@1", "MAP@R"], "best")
 
 
 def test_nothing_is_touched_with_tracking_off(params):

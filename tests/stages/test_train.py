@@ -31,11 +31,11 @@ def run(folder, manifest, method, over=None, **paths):
     model, embeddings, metrics = (str(folder / name) for name in FILES)
     data = {"manifest": str(manifest), "root": str(manifest.parent)}
     kept = {"history": str(folder / "history.csv"), "resume": str(folder / ".unfinished")}
-    train(section(method, over), seed=0, code="c", **data, model=model, **kept, tags={}, **paths)
+    train(section(method, over), seed=0, code="c", **data, model=model, **kept, **paths)
     settings = {"batch_size": 4, "representation": representation, "training_pictures": True}
     embed(settings, model=model, **data, embeddings=embeddings)
     settings = {"count_query_in_r": False, "scoring": scoring}
-    evaluate(settings, recall_at=[1, 2, 100], model=model, embeddings=embeddings, metrics=metrics, tags={})
+    evaluate(settings, recall_at=[1, 2, 100], model=model, embeddings=embeddings, metrics=metrics)
     return folder
 
 

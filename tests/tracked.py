@@ -1,0 +1,94 @@
+"""Runs of a project small enough to be made in a test, for what is told to MLflow about them."""
+
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from urllib.request import urlopen
+
+from lookalike.stages.embed import embed
+from lookalike.stages.evaluate import evaluate
+from lookalike.stages.train import train
+from trainings import section, write_dataset
+
+IDENTITY = {"scale": "mini", "recipe": "margin", "dataset": "figurines_birds", "seed": "0"}
+
+
+def result(root, folder, recipe="margin", ending="json"):
+    return str(root / "results" / "mini" / folder / recipe / "figurines_birds" / f"seed0.{ending}")
+
+
+def make_runs(root, *, tracked):
+    """A training with its evaluation, and one more evaluation that shares the training."""
+    manifest = write_dataset(root / "pictures", {"train": 2, "test": 2})
+    data = {"manifest": str(manifest), "root": str(manifest.parent)}
+    model, history = result(root, "models", ending="safetensors"), result(root, "models", ending="csv")
+    resume = str(root / ".unfinished")
+    train(section("embedder"), seed=0, code="c", **data, model=model, history=history, resume=resume, tracked=tracked)
+    embeddings = result(root, "embeddings", ending="safetensors")
+    settings = {"batch_size": 4, "representation": {"name": "own"}, "training_pictures": False}
+    embed(settings, model=model, **data, embeddings=embeddings)
+    settings = {"count_query_in_r": False, "scoring": {"name": "cosine"}}
+    for recipe in ("margin", "margin_diml"):
+        metrics = result(root, "metrics", recipe)
+        evaluate(settings, recall_at=[1, 2], model=model, embeddings=embeddings, metrics=metrics, tracked=tracked)
+
+
+def runs_in(uri, scale="mini"):
+    """All runs of a scale in MLflow, by recipe; two of one recipe are a mistake."""
+    import mlflow
+
+    client = mlflow.MlflowClient(uri)
+    experiment = client.get_experiment_by_name(f"lookalike-{scale}")
+    found = client.search_runs([experiment.experiment_id]) if experiment else []
+    by_recipe = {run.data.tags["recipe"]: run for run in found}
+    assert len(by_recipe) == len(found)
+    return by_recipe
+
+
+@contextmanager
+def closed_port():
+    """Address of a port of this machine that nobody listens to."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@contextmanager
+def silent_server():
+    """Address of a server that accepts and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@contextmanager
+def mlflow_server(folder, port=0):
+    """Address of a real server of MLflow on this machine, its runs in an SQLite file of a folder."""
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+    stored = [
+        "--backend-store-uri",
+        f"sqlite:///{folder / 'server.db'}",
+        "--artifacts-destination",
+        str(folder / "kept"),
+    ]
+    command = [sys.executable, "-m", "mlflow", "server", *stored, "--port", str(port), "--workers", "1"]
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            assert server.poll() is None
+            try:
+                urlopen(f"{address}/health", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.5)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()

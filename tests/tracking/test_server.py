@@ -1,0 +1,123 @@
+"""Whether a server is there is found out once, and soon."""
+
+import os
+import socketserver
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from lookalike.tracking.server import (
+    ANSWER_S,
+    PATIENCE_S,
+    REQUESTS,
+    AwayError,
+    ask_server,
+    lower_patience,
+    recently_away,
+    require_server,
+)
+from tracked import closed_port, silent_server
+
+
+@pytest.fixture
+def at(params, monkeypatch):
+    return lambda uri: monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+
+
+class Answering(BaseHTTPRequestHandler):
+    status = 200
+
+    def do_GET(self):
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server():
+    with socketserver.TCPServer(("127.0.0.1", 0), type("Handler", (Answering,), {})) as listening:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        yield listening
+        listening.shutdown()
+
+
+def test_a_closed_port_and_a_server_that_never_answers_are_away_in_one_line_within_five_seconds(at):
+    for place, reason in ((closed_port, "Connection refused"), (silent_server, "no answer within 3 s")):
+        with place() as uri:
+            at(uri)
+            began = time.monotonic()
+            line = ask_server()
+            assert time.monotonic() - began < 5
+            assert line.startswith(f"MLflow: {uri} is away (")
+            assert line.endswith("`lookalike track sync` sends the runs when it is back")
+            assert "\n" not in line
+            assert reason in line or "timed out" in line
+
+
+def test_jobs_of_a_call_that_found_nobody_do_not_ask_again(at):
+    with silent_server() as uri:
+        at(uri)
+        line = ask_server()
+        began = time.monotonic()
+        for _ in range(20):
+            with pytest.raises(AwayError, match="is away"):
+                require_server()
+        assert time.monotonic() - began < ANSWER_S
+        assert recently_away() == line
+
+
+def test_a_job_outside_of_a_call_finds_out_by_itself_and_tells_the_others(at):
+    with closed_port() as uri:
+        at(uri)
+        assert recently_away() == ""
+        with pytest.raises(AwayError, match="Connection refused"):
+            require_server()
+        assert recently_away()
+
+
+def test_a_server_that_was_away_is_asked_again_by_the_next_call_and_after_some_minutes(at, server, params):
+    with closed_port() as uri:
+        at(uri)
+        ask_server()
+        record = params.parent / ".snakemake" / "mlflow_away.json"
+        os.utime(record, (time.time() - PATIENCE_S - 1,) * 2)
+        assert recently_away() == ""
+        ask_server()
+    at(f"http://127.0.0.1:{server.server_address[1]}")
+    assert recently_away() == ""  # which was said of another server
+    assert ask_server() == ""
+    assert not record.exists()
+
+
+@pytest.mark.parametrize(("status", "away"), [(200, False), (401, False), (404, False), (500, False), (503, True)])
+def test_whoever_refuses_is_there_but_not_a_proxy_without_its_server(at, server, status, away):
+    server.RequestHandlerClass.status = status
+    at(f"http://127.0.0.1:{server.server_address[1]}/some/path/")
+    assert ("answers 503" in ask_server()) == away
+
+
+def test_a_database_that_nobody_serves_and_a_file_that_is_none_are_away(at, tmp_path):
+    with closed_port() as uri:
+        at(uri.replace("http://", "postgresql://someone:secret@"))
+        line = ask_server()
+    assert "Connection refused" in line
+    assert "secret" not in line
+    (tmp_path / "mlflow.db").write_text("no database " * 100)
+    at(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    assert "is away (file is not a database)" in ask_server()
+    at(f"sqlite:///{tmp_path / 'not_there_yet.db'}")
+    assert ask_server() == ""
+
+
+def test_requests_of_mlflow_end_soon_unless_the_user_says_otherwise(monkeypatch):
+    for name in REQUESTS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "60")
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    lower_patience()
+    assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "60"
+    assert os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] == "0"
