@@ -98,7 +98,9 @@ def test_a_repeated_run_replaces_its_older_self_and_a_resumed_one_has_its_whole_
 
 
 @pytest.mark.slow
-def test_processes_that_meet_an_empty_database_lose_no_run(uri):
+def test_processes_that_meet_an_empty_database_lose_no_run(params, monkeypatch):
+    uri = f"sqlite:///{params.parent / 'mlflow.db'}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     command = [sys.executable, "-c", LOG]
     names = [f"recipe{number}" for number in range(6)]
     jobs = [subprocess.Popen([*command, name], env=os.environ, stdout=subprocess.PIPE) for name in names]
