@@ -11,7 +11,7 @@ from lookalike.files import about_model, read_json
 from lookalike.plan import Plan
 from lookalike.recipes import STAGES
 from lookalike.results import result_file, scoring_of
-from lookalike.tracking import IDENTITY, Copy, copies_of, flat, is_tracked, metric_name
+from lookalike.tracking import IDENTITY, AwayError, Copy, copies_of, flat, is_tracked, metric_name
 
 CHECKPOINTS = ("best", "last")
 # Tags of MLflow that are facts about a run.
@@ -137,6 +137,9 @@ def with_ids(runs: list[Run]) -> list[Run]:
         return runs
     try:
         copies = copies_of([run.identity for run in runs])
+    except AwayError as error:
+        print(f"{error}; no ids")
+        return runs
     except Exception as error:  # whatever a server may raise; the results do not depend on it
         print(f"MLflow: {type(error).__name__}: {str(error).splitlines()[0]}; no ids")
         return runs

@@ -7,10 +7,11 @@ and ``lookalike track sync`` sends later what is missing. This is the only packa
 from lookalike.tracking.client import IDENTITY, Copy, copies_of, copy_of, flat, identity_of, metric_name
 from lookalike.tracking.rows import Uses, View, tag_runs
 from lookalike.tracking.runs import Tracked, log_scores
-from lookalike.tracking.server import ask_server, is_tracked, recently_away
+from lookalike.tracking.server import AwayError, ask_server, is_tracked, recently_away
 
 __all__ = [
     "IDENTITY",
+    "AwayError",
     "Copy",
     "Tracked",
     "Uses",

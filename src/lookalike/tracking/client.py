@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.tracking.server import is_tracked, lower_patience, require_server, tracking_uri
+from lookalike.tracking.server import AwayError, is_tracked, lower_patience, require_server, tracking_uri
 
 # Tags that together name a run; a repeated run replaces its older self.
 IDENTITY = ("scale", "recipe", "dataset", "seed")
@@ -92,8 +92,6 @@ def copy_of(run_id: str) -> Copy:
     Raises:
         ValueError: if there is none, or no MLflow.
     """
-    from lookalike.tracking.server import AwayError
-
     if not is_tracked():
         raise ValueError(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}")
     try:

@@ -88,7 +88,17 @@ def sync(base: Settings, overlay: Settings) -> Iterator[str]:
     """
     if away := ask_server():
         raise ValueError(away)
-    client = connect()
+    try:
+        yield from _sync(connect(), base, overlay)
+    except ValueError:
+        raise  # a mistake in params/ or the overlay
+    except Exception as error:  # whatever a server may raise
+        words = (str(error).splitlines() or ["no message"])[0]
+        reason = ask_server() or f"MLflow: {type(error).__name__}: {words}"
+        raise ValueError(f"{reason}; what was sent stays, calling again goes on") from error
+
+
+def _sync(client: Any, base: Settings, overlay: Settings) -> Iterator[str]:
     for scale in sorted(path.name for path in _results().glob("*") if path.is_dir()):
         if runs := runs_on_disk(scale):
             plan = _plan_of(scale, base, overlay, runs)
