@@ -2,8 +2,10 @@
 
 import os
 import socketserver
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -111,6 +113,14 @@ def test_a_database_that_nobody_serves_and_a_file_that_is_none_are_away(at, tmp_
     assert "is away (file is not a database)" in ask_server()
     at(f"sqlite:///{tmp_path / 'not_there_yet.db'}")
     assert ask_server() == ""
+
+
+def test_a_file_that_another_job_writes_to_is_there(at, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as writer:
+        writer.execute("CREATE TABLE runs (name)")
+        writer.execute("BEGIN EXCLUSIVE")
+        at(f"sqlite:///{tmp_path / 'mlflow.db'}")
+        assert ask_server() == ""
 
 
 def test_requests_of_mlflow_end_soon_unless_the_user_says_otherwise(monkeypatch):

@@ -55,6 +55,15 @@ def connect() -> Any:
         MlflowException: if it is there and something else is wrong.
     """
     require_server()
+    return open_client()
+
+
+def open_client() -> Any:
+    """A client without asking first whether the server is there; its requests end soon.
+
+    Raises:
+        MlflowException: if something is wrong.
+    """
     lower_patience()
     import mlflow
 

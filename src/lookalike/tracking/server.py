@@ -49,14 +49,20 @@ def is_tracked() -> bool:
     return bool(os.environ.get("MLFLOW_TRACKING_URI")) or Path(tracking_uri().removeprefix("sqlite:///")).is_file()
 
 
-def ask_server() -> str:
+def ask_server(within: float = ANSWER_S) -> str:
     """Ask whether the server is there, and leave the answer for all jobs in this folder.
 
+    Args:
+        within: seconds that it has for an answer; a file is looked at however long that takes.
+
     Returns:
-        Empty if it is, else one line for the terminal; after at most `ANSWER_S`.
+        Empty if it is there, else one line for the terminal.
     """
     uri = tracking_uri()
-    reason = _within(ANSWER_S, lambda: _fault_of(uri))
+    if uri.startswith("sqlite"):
+        reason = _fault_of_file(Path(uri.partition(":///")[2]))
+    else:
+        reason = _within(within, lambda: _fault_of(uri, within))
     if not reason:
         _record().unlink(missing_ok=True)
         return ""
@@ -106,23 +112,21 @@ def _within(seconds: float, ask: Callable[[], str]) -> str:
     return answer[0] if answer else f"no answer within {seconds:.0f} s"
 
 
-def _fault_of(uri: str) -> str:
+def _fault_of(uri: str, within: float) -> str:
     """What is wrong with an address, empty if nothing is or it cannot be asked."""
     place = urlsplit(uri)
     kind = place.scheme.partition("+")[0]
     try:
         if kind in ("http", "https"):
-            return _fault_of_server(uri)
-        if kind == "sqlite":
-            return _fault_of_file(Path(uri.partition(":///")[2]))
-        return _fault_of_database(place, DATABASE_PORTS[kind]) if kind in DATABASE_PORTS else ""
+            return _fault_of_server(uri, within)
+        return _fault_of_database(place, DATABASE_PORTS[kind], within) if kind in DATABASE_PORTS else ""
     except (OSError, ValueError) as error:
         return str(error)
 
 
-def _fault_of_server(uri: str) -> str:
+def _fault_of_server(uri: str, within: float) -> str:
     try:
-        with urlopen(f"{uri.rstrip('/')}/health", timeout=ANSWER_S):
+        with urlopen(f"{uri.rstrip('/')}/health", timeout=within):
             return ""
     except HTTPError as error:  # whoever refuses is there
         return f"answers {error.code}" if error.code in BEHIND_A_GATE else ""
@@ -133,16 +137,16 @@ def _fault_of_server(uri: str) -> str:
 
 def _fault_of_file(path: Path) -> str:
     if path.is_file():
-        with closing(sqlite3.connect(path)) as connection:
-            try:
+        try:
+            with closing(sqlite3.connect(path, timeout=0)) as connection:
                 connection.execute("PRAGMA schema_version").fetchone()
-            except sqlite3.DatabaseError as error:
-                return str(error)
+        except sqlite3.DatabaseError as error:
+            return "" if "locked" in str(error) else str(error)  # another job writes, and MLflow waits for it
     return ""
 
 
-def _fault_of_database(place: SplitResult, port: int) -> str:
-    with socket.create_connection((place.hostname or "localhost", place.port or port), timeout=ANSWER_S):
+def _fault_of_database(place: SplitResult, port: int, within: float) -> str:
+    with socket.create_connection((place.hostname or "localhost", place.port or port), timeout=within):
         return ""
 
 

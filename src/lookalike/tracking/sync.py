@@ -8,6 +8,7 @@ runs that are sent later carry the tag ``sent`` instead.
 from __future__ import annotations
 
 import csv
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +23,7 @@ from lookalike.plan import Plan
 from lookalike.results import KINDS, result_file
 from lookalike.stages.track import uses_of, view_of
 from lookalike.text import counted
-from lookalike.tracking.client import connect, experiment_of, flat, identity_in, identity_of
+from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, open_client
 from lookalike.tracking.rows import tag
 from lookalike.tracking.sending import (
     complete,
@@ -37,6 +38,8 @@ from lookalike.tracking.sending import (
 from lookalike.tracking.server import ask_server
 
 STAGES = {"evaluation": "evaluate", "segmentation": "segment"}  # that make metrics, by the kind of their files
+# A person who waits for the runs to be sent is more patient with a busy server than a job.
+ANSWER_S, REQUEST_S = 10.0, "60"
 SENT = {"sent": "later, by lookalike track sync"}
 
 
@@ -86,10 +89,11 @@ def sync(base: Settings, overlay: Settings) -> Iterator[str]:
     Raises:
         ValueError: if the server is away, or anything else goes wrong with it; calling again goes on.
     """
-    if away := ask_server():
+    if away := ask_server(within=ANSWER_S):
         raise ValueError(away)
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", REQUEST_S)
     try:
-        yield from _sync(connect(), base, overlay)
+        yield from _sync(open_client(), base, overlay)
     except ValueError:
         raise  # a mistake in params/ or the overlay
     except Exception as error:  # whatever a server may raise
