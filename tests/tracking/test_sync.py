@@ -46,6 +46,7 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(p
     timings.parent.mkdir(parents=True)
     timings.write_text("s\th:m:s\n7.5000\t0:00:07\n")
     shutil.copytree(root / "results" / "mini", root / "results" / "own")  # of an overlay that is not at hand
+    monkeypatch.setattr("lookalike.tracking.sync.ANSWER_S", 60)  # beside other tests a real server is slow
     with mlflow_server(root) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         status, told = sync(capsys)
