@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,15 @@ from filelock import FileLock
 
 from lookalike.paths import project_root
 
+# How Python ends a traceback: the class of the error, with its module, and its message.
+_ERROR = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message>.+)$", re.MULTILINE)
+
 
 def reproduce(stage: str, outputs: list[str], archives: str = "") -> None:
     """Bring one stage of ``dvc.yaml`` up to date; its outputs exist afterwards.
 
-    What lies in DVC's cache is checked out rather than made again.
+    What lies in DVC's cache is checked out rather than made again. A project without a ``.git`` folder, unpacked from
+    an archive, is one without version control to DVC.
 
     Args:
         stage: its name, with ``@`` and the item for a stage of several.
@@ -23,16 +28,37 @@ def reproduce(stage: str, outputs: list[str], archives: str = "") -> None:
         archives: folder with archives that are on disk already.
 
     Raises:
-        ValueError: if DVC fails; the message is its last line.
+        ValueError: if DVC fails; the message is the error of the stage, or DVC's own where the stage has none.
     """
     root = project_root()
     with FileLock(root / ".snakemake" / "dvc.lock"):  # DVC refuses a second command instead of waiting
+        if not _under_git(root) and not _knows_no_git(root):
+            _dvc("config", "--local", "core.no_scm", "true")
         _dvc("repro", stage, archives=archives)
         if any(not (root / output).exists() for output in outputs):
             _dvc("checkout", *outputs)
     # DVC leaves a file the time it had in the cache, and Snakemake takes an output older than its job for a failure.
     for output in outputs:
         (root / output).touch()
+
+
+def reason(output: str, errors: str) -> str:
+    """Why DVC failed: the last error of the stage that it ran, else the last line of DVC itself."""
+    of_the_stage = list(_ERROR.finditer(f"{output}\n{errors}"))
+    if of_the_stage:
+        kind, message = of_the_stage[-1].group("kind", "message")
+        return message if kind == "ValueError" or "." in kind else f"{kind}: {message}"
+    lines = [line.strip() for line in (errors if errors.strip() else output).splitlines() if line.strip()]
+    return lines[-1].removeprefix("ERROR: ") if lines else "no message"
+
+
+def _under_git(root: Path) -> bool:
+    return any((folder / ".git").exists() for folder in (root, *root.parents))
+
+
+def _knows_no_git(root: Path) -> bool:
+    local = root / ".dvc" / "config.local"
+    return local.is_file() and "no_scm" in local.read_text()
 
 
 def _dvc(*arguments: str, archives: str = "") -> None:
@@ -43,5 +69,4 @@ def _dvc(*arguments: str, archives: str = "") -> None:
     done = subprocess.run(command, cwd=project_root(), env=environment, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr, sep="\n")
     if done.returncode:
-        lines = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
-        raise ValueError(f"dvc {' '.join(arguments)}: {lines[-1] if lines else 'no message'}")
+        raise ValueError(f"dvc {' '.join(arguments)}: {reason(done.stdout, done.stderr)}")
