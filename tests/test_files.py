@@ -1,14 +1,42 @@
 """Files are read whole or refused."""
 
-import pytest
+import subprocess
 
-from lookalike.files import read_about, read_tensors
+import pytest
+import torch
+
+from lookalike.files import read_about, read_tensors, write_json, write_tensors, write_text
 
 
 @pytest.mark.parametrize("read", [read_tensors, read_about])
-def test_what_is_no_file_of_tensors_is_named(tmp_path, read):
-    (tmp_path / "seed0.safetensors").write_bytes(b"half a file")
-    with pytest.raises(ValueError, match=r"seed0\.safetensors is no whole safetensors file \(.*\)$"):
-        read(tmp_path / "seed0.safetensors")
+def test_a_file_that_is_no_tensors_is_named_and_nobody_is_told_to_remove_it(tmp_path, read):
+    (tmp_path / "README.md").write_text("# of the user")
     with pytest.raises(ValueError, match="is a folder, no safetensors file"):
         read(tmp_path)
+    with pytest.raises(ValueError, match=r"README\.md is no whole safetensors file .*results/<scale>/models/") as said:
+        read(tmp_path / "README.md")
+    assert "remove" not in str(said.value).lower()
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A folder on a disk of 64 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_names_the_file_that_it_does_not_take(full_disk):
+    for write, content in (
+        (write_text, "x" * 10**5),
+        (write_json, {"x": "x" * 10**5}),
+        (lambda path, tensors: write_tensors(path, tensors, {}), {"x": torch.zeros(10**5)}),
+    ):
+        with pytest.raises(OSError, match="No space left on device") as said:
+            write(full_disk / "result", content)
+        assert said.value.filename == str(full_disk / "result")
+        assert list(full_disk.iterdir()) == []

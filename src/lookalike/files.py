@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -15,13 +16,21 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends without an error."""
+    """A temporary path beside ``path`` that takes its place when the block ends without an error.
+
+    Raises:
+        OSError: if it cannot be written; it names ``path``, also where a full disk is all that the system says.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield temporary
         temporary.replace(target)
+    except OSError as error:
+        if error.filename not in (None, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -44,12 +53,21 @@ def read_json(path: Path | str) -> dict[str, Any]:
 
 
 def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors as safetensors, with what they are about as JSON in the header."""
+    """Write tensors as safetensors, with what they are about as JSON in the header.
+
+    Raises:
+        OSError: if the file cannot be written, naming it.
+    """
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     with replacing(path) as temporary:
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(whole, temporary, {"about": json.dumps(about, sort_keys=True)})
+        try:
+            save_file(whole, temporary, {"about": json.dumps(about, sort_keys=True)})
+        except SafetensorError as error:  # the reason stands in its text only
+            number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
+            raise OSError(number, os.strerror(number)) from error
 
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -82,7 +100,10 @@ def _opened(path: Path | str, framework: str) -> Iterator[Any]:
         with safe_open(str(path), framework=framework) as stream:
             yield stream
     except SafetensorError as error:
-        raise ValueError(f"{path} is no whole safetensors file ({error})") from None
+        raise ValueError(
+            f"{path} is no whole safetensors file ({error}). Trainings leave theirs as "
+            "results/<scale>/models/<recipe>/<dataset>/seed<seed>.safetensors, made anew if one is gone"
+        ) from None
 
 
 def _about(stream: Any) -> dict[str, Any]:

@@ -77,15 +77,10 @@ def _ask_parent(address: str, request: dict[str, Any]) -> str:
 
 def _perform(request: dict[str, Any]) -> str:
     """Run one request in this process; returns what went wrong, empty if nothing did."""
-    with _output_to(Path(request["log"])), _threads(request["threads"]):
-        try:
-            with own_device(request["gpu"]):
-                module = importlib.import_module(f"lookalike.stages.{request['stage']}")
-                getattr(module, request["stage"])(**request["arguments"])
-        except Exception as error:
-            traceback.print_exc()
-            return _one_line(error)
-    return ""
+    with _logged(request["log"]) as failures, _threads(request["threads"]), own_device(request["gpu"]):
+        module = importlib.import_module(f"lookalike.stages.{request['stage']}")
+        getattr(module, request["stage"])(**request["arguments"])
+    return failures[0] if failures else ""
 
 
 @contextlib.contextmanager
@@ -95,18 +90,33 @@ def job_log(stage: str, log: str) -> Iterator[None]:
     Raises:
         SystemExit: with one line that says what went wrong and where the log is.
     """
+    with _logged(log) as failures:
+        yield
+    if failures:
+        raise SystemExit(f"{stage}: {failures[0]}\nlog: {log}") from None
+
+
+@contextlib.contextmanager
+def _logged(log: str) -> Iterator[list[str]]:
+    """Run a block with its output in a file; what went wrong in it stands in the list afterwards.
+
+    A full disk takes no log either: then the list is all that is left of an error.
+    """
+    failures: list[str] = []
     try:
         with _output_to(Path(log)):
             try:
-                yield
-            except Exception:
+                yield failures
+            except Exception as error:
+                failures.append(_one_line(error, log))
                 traceback.print_exc()
-                raise
-    except Exception as error:
-        raise SystemExit(f"{stage}: {_one_line(error)}\nlog: {log}") from None
+    except OSError as error:
+        failures.append(_one_line(error, log))
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: Exception, log: str) -> str:
+    if isinstance(error, OSError) and error.errno and error.strerror == os.strerror(error.errno):
+        return f"{error.strerror}: {error.filename or log}"  # without a name it is what was being printed
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no message"]
     meant_for_users = isinstance(error, ValueError | OSError) or type(error).__module__.startswith("lookalike.")
     return lines[0] if meant_for_users else f"{type(error).__name__}: {lines[0]}"

@@ -73,7 +73,7 @@ def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, d
         reason = " ".join(str(error).split())[:200]
         raise ValueError(
             f"{path} was written by other code than today's, with which it cannot be read ({type(error).__name__}: "
-            f"{reason}); train it again"
+            f"{reason}). `snakemake --cores all --forcerun train <file>` trains it again"
         ) from error
     return model.eval(), about
 
