@@ -80,6 +80,15 @@ class Plan:
         """All recipes of ``params/recipes``, in order of definition."""
         return list(self._recipes)
 
+    def refuse_unknown(self, *, recipe: str = "", dataset: str = "", table: str = "") -> None:
+        """Refuse names that a file was asked for by and that do not exist, with a ``ValueError``."""
+        if recipe and recipe not in self._recipes and recipe not in self._points:
+            known(recipe, [*self._recipes, *self._points], "params/recipes and params/sweeps")
+        if dataset and dataset not in self.datasets:
+            known(dataset, self.datasets, f"data sets of scale {self.scale}")
+        if table and table not in self._tables and table not in self.sweeps:
+            known(table, [*self._tables, *self.sweeps], "params/tables and params/sweeps")
+
     def paper_of(self, recipe: str) -> str:
         """File of ``params/recipes`` that defines a recipe, its paper, or of ``params/sweeps``."""
         return self._papers[recipe] if recipe in self._papers else self.sweeps[self._points[recipe][0]].family
@@ -317,5 +326,5 @@ def _typed(config: Mapping[str, Any]) -> Settings:
     if str(typed.get("tracking")).lower() in ("true", "false"):
         typed["tracking"] = str(typed["tracking"]).lower() == "true"
     if isinstance(typed.get("seeds"), list):
-        typed["seeds"] = [int(seed) if str(seed).isdigit() else seed for seed in typed["seeds"]]
+        typed["seeds"] = [int(seed) if str(seed).lstrip("-").isdigit() else seed for seed in typed["seeds"]]
     return typed

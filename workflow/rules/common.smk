@@ -108,6 +108,7 @@ def result_of(kind):
 
 def stored(kind, recipe, dataset, seed):
     """File of a run, under the name of the recipe that stands for all with equal settings."""
+    plan.refuse_unknown(recipe=recipe, dataset=dataset)
     return f"{RESULTS}/{result_file(plan, kind, recipe, dataset, int(seed))}"
 
 
@@ -118,24 +119,29 @@ def selection_of(wildcards):
     return f"{RESULTS}/selection/{wildcards.recipe}/{wildcards.dataset}/seed{wildcards.seed}.csv"
 
 
+def dataset_of(wildcards):
+    plan.refuse_unknown(dataset=wildcards.dataset)
+    return plan.datasets[wildcards.dataset]
+
+
 def manifest_of(wildcards):
-    return f"{DATA}/splits/{wildcards.dataset}.csv"
+    return f"{DATA}/splits/{dataset_of(wildcards).name}.csv"
 
 
 def root_of(wildcards):
-    return plan.datasets[wildcards.dataset].root
+    return dataset_of(wildcards).root
 
 
 def dataset_specification(wildcards):
-    return plan.datasets[wildcards.dataset].specification
+    return dataset_of(wildcards).specification
 
 
 def recall_cut_offs(wildcards):
-    return plan.datasets[wildcards.dataset].specification["recall_at"]
+    return dataset_specification(wildcards)["recall_at"]
 
 
 def hierarchy_levels(wildcards):
-    return plan.datasets[wildcards.dataset].specification.get("levels", {})
+    return dataset_specification(wildcards).get("levels", {})
 
 
 def recorded(file):
@@ -179,6 +185,7 @@ def check_results(files, runs):
 
 def metrics_of_table(wildcards):
     """Files with the metrics of the runs behind a table, in the order of the runs."""
+    plan.refuse_unknown(table=wildcards.table)
     runs = plan.runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
     return [stored("metrics", *run) for run in runs.itertuples(index=False)]
 
@@ -272,14 +279,15 @@ def copied_root(dataset):
 
 
 def pictures_of(wildcards):
-    return copied_manifest(wildcards.dataset)
+    return copied_manifest(dataset_of(wildcards).name)
 
 
 def pictures_root(wildcards):
-    return copied_root(wildcards.dataset)
+    return copied_root(dataset_of(wildcards).name)
 
 
 def strangers_pictures(wildcards):
+    plan.refuse_unknown(recipe=wildcards.recipe, dataset=wildcards.dataset)
     strangers = plan.strangers(wildcards.recipe, wildcards.dataset)
     return copied_manifest(strangers.name) if strangers else []
 
