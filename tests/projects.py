@@ -41,6 +41,11 @@ class Project:
         return [str(Path(sys.executable).with_name("snakemake")), *line.split()]
 
     def run(self, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a call that prints what Snakemake prints: every job, with its files and reason."""
+        return self.typed(line, SNAKEMAKE_LOGGER_LOOKALIKE_FULL="true", **environment)
+
+    def typed(self, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a call as a person does, who sees what the project shows."""
         merged = {**os.environ, **environment}
         return subprocess.run(
             self.command(line), cwd=self.root, capture_output=True, text=True, check=False, env=merged

@@ -1,53 +1,46 @@
-"""Let ``snakemake --cores all --resources gpu=1 tables`` mean what it says.
+"""Show a call of this project as a person wants to see it, and let its command line mean what it says.
 
-Snakemake's list options (``--resources``, ``--config``, ``--configfile``) swallow every word after them, so a target at
-the end of the line is taken for a resource and the call ends with a traceback. Snakemake imports its plugins before it
-parses the command line; being one is the only hook that early. Targets are moved to the front, where Snakemake itself
-accepts them; a line it already accepts is left alone. This is no log handler: ``LogHandler`` is here because the
-plugin interface asks for one.
+Snakemake imports its plugins before it parses the command line, the only hook that early: here targets at the end of
+the line are moved to its front (list options such as ``--resources`` swallow every word after them), and a call from a
+sub-folder is one of the project. All of this only in a project whose default profile chooses this plugin as its
+logger; the calls of others are left alone, though the package is installed beside them.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
+from types import TracebackType
 
-from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first
+from snakemake_logger_plugin_lookalike.handler import LogHandler
+from snakemake_logger_plugin_lookalike.settings import LogHandlerSettings
 
-# What a word of each list option looks like to Snakemake; anything else behind it is a target.
-_ASSIGNMENT = re.compile(r"[A-Za-z_][\w-]*=")
-_FILE = re.compile(r".*\.(ya?ml|json)$")
-OWN_WORDS = {
-    "--resources": _ASSIGNMENT,
-    "--res": _ASSIGNMENT,
-    "--config": _ASSIGNMENT,
-    "-C": _ASSIGNMENT,
-    "--configfile": _FILE,
-    "--configfiles": _FILE,
-}
+__all__ = ["LogHandler", "LogHandlerSettings", "targets_first"]
 
 
-def targets_first(arguments: list[str]) -> list[str]:
-    """Return the command line with the targets that a list option would swallow moved to its front."""
-    kept: list[str] = []
-    targets: list[str] = []
-    own_words = None
-    for position, word in enumerate(arguments):
-        if word == "--":  # Snakemake knows by itself what follows
-            return targets + kept + arguments[position:]
-        if word.startswith("-"):
-            own_words = OWN_WORDS.get(word)
-        elif own_words is not None and not own_words.match(word):
-            targets.append(word)
-            continue
-        kept.append(word)
-    return targets + kept
+def _prepare() -> None:
+    program = Path(sys.argv[0])
+    if program.name != "snakemake" and program.parts[-2:] != ("snakemake", "__main__.py"):
+        return
+    here = Path.cwd()
+    root = asking_project(sys.argv[1:], here)
+    if root is None:
+        return
+    arguments = targets_first(sys.argv[1:])
+    if not has_snakefile(here) and not {"-s", "-d"} & {word[:2] for word in arguments if not word.startswith("--")}:
+        print(f"No Snakefile in here: working in {root}, from where targets are named.", file=sys.stderr)
+        arguments += ["--snakefile", str(root / "Snakefile"), "--directory", str(root)]
+    sys.argv[1:] = arguments
+    sys.excepthook = _one_line_for_an_interrupt
 
 
-class LogHandler(LogHandlerBase):  # type: ignore[misc]
-    """Asked for by the plugin interface, never chosen."""
+def _one_line_for_an_interrupt(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say in one line that a call was stopped before its first job; afterwards the log handler says it."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("\nStopped before any job had begun.", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
-if Path(sys.argv[0]).name in ("snakemake", "__main__.py"):
-    sys.argv[1:] = targets_first(sys.argv[1:])
+_prepare()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from projects import ROOT
 from snakemake_logger_plugin_lookalike import targets_first
+from snakemake_logger_plugin_lookalike.command_line import asking_project, targets_of
 
 SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
 TYPED = [
@@ -26,24 +28,59 @@ def workflow(tmp_path):
         'rule table:\n    output: "table.txt"\n    shell: "echo made > {output}"\n'
     )
     (tmp_path / "own.yaml").write_text("name: x\n")
+    (tmp_path / "profiles" / "default").mkdir(parents=True)
+    (tmp_path / "profiles" / "default" / "config.yaml").write_text("logger: lookalike\n")
     return tmp_path
+
+
+def typed(folder, line):
+    return subprocess.run([SNAKEMAKE, *line.split()], cwd=folder, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", TYPED)
 def test_the_line_works_as_typed(workflow, line):
-    done = subprocess.run([SNAKEMAKE, *line.split()], cwd=workflow, capture_output=True, text=True, check=False)
+    done = typed(workflow, line)
     assert done.returncode == 0, done.stderr
     assert (workflow / "table.txt").read_text() == "made\n"
 
 
 @pytest.mark.slow
-def test_a_misspelt_target_is_still_an_error(workflow):
-    line = "--cores all --resources gpu=1 tabels"
-    done = subprocess.run([SNAKEMAKE, *line.split()], cwd=workflow, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "tabels" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_call_from_a_sub_folder_is_one_of_the_project(workflow):
+    (workflow / "notes" / "today").mkdir(parents=True)
+    done = typed(workflow / "notes" / "today", "--cores 1 --resources gpu=1 tables")
+    assert done.returncode == 0, done.stderr
+    assert (workflow / "table.txt").read_text() == "made\n"
+
+
+@pytest.mark.slow
+def test_the_call_of_another_project_is_left_alone(workflow):
+    (workflow / "profiles" / "default" / "config.yaml").write_text("cores: 1\n")
+    done = typed(workflow, "--cores all --resources gpu=1 tables")
+    assert done.returncode != 0  # as Snakemake has it: `tables` is no resource
+    (workflow / "below").mkdir()
+    assert "no Snakefile found" in typed(workflow / "below", "tables").stderr
+    done = typed(workflow, "tables")
+    assert done.returncode == 0
+    assert "Finished jobid: 0" in done.stderr
+
+
+def test_whose_call_it_is_follows_from_where_it_is_made_and_what_it_names(workflow):
+    other = workflow / "other"
+    other.mkdir()
+    (other / "Snakefile").touch()
+    assert asking_project([], workflow) == workflow
+    assert asking_project(["--snakefile", "../Snakefile"], other) == other / ".."
+    assert asking_project(["-d", str(workflow)], other) == workflow
+    assert asking_project([], other) is None  # a project of its own, inside of ours
+    assert asking_project(["--snakefile=other/Snakefile"], workflow) is None
+    (workflow / "profiles" / "default" / "config.yaml").write_text("logger: [rich, lookalike]\n")
+    assert asking_project([], workflow / "profiles") == workflow
+
+
+def test_targets_are_the_rules_without_wildcards():
+    assert {"tables", "all", "claims", "regression", "benchmarks"} <= set(targets_of(ROOT))
+    assert not {"train", "split", "table", "benchmark"} & set(targets_of(ROOT))
 
 
 def test_a_line_that_snakemake_accepts_is_left_alone():

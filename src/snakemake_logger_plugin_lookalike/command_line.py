@@ -1,0 +1,104 @@
+"""What a call of Snakemake is for, and its command line as the person meant it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SNAKEFILES = ("Snakefile", "snakefile", "workflow/Snakefile", "workflow/snakefile")
+PROFILE = "profiles/default/config.yaml"
+
+# What a word of each list option looks like to Snakemake; anything else behind it is a target.
+_ASSIGNMENT = re.compile(r"[A-Za-z_][\w-]*=")
+_FILE = re.compile(r".*\.(ya?ml|json)$")
+_RULE = re.compile(r"^\s*rule (?=\w+:)", re.MULTILINE)
+OWN_WORDS = {
+    "--resources": _ASSIGNMENT,
+    "--res": _ASSIGNMENT,
+    "--config": _ASSIGNMENT,
+    "-C": _ASSIGNMENT,
+    "--configfile": _FILE,
+    "--configfiles": _FILE,
+}
+
+
+def targets_first(arguments: list[str]) -> list[str]:
+    """Return the command line with the targets that a list option would swallow moved to its front."""
+    kept: list[str] = []
+    targets: list[str] = []
+    own_words = None
+    for position, word in enumerate(arguments):
+        if word == "--":  # Snakemake knows by itself what follows
+            return targets + kept + arguments[position:]
+        if word.startswith("-"):
+            own_words = OWN_WORDS.get(word)
+        elif own_words is not None and not own_words.match(word):
+            targets.append(word)
+            continue
+        kept.append(word)
+    return targets + kept
+
+
+def asking_project(arguments: list[str], here: Path) -> Path | None:
+    """Folder of the project that a call is for, if the project asks for this plugin.
+
+    Args:
+        arguments: of the call, without the program's name.
+        here: working directory of the call.
+
+    Returns:
+        The folder of the Snakefile that the call names, else the nearest one from ``here`` upwards with a Snakefile;
+        ``None`` if its default profile does not choose this plugin as its logger.
+    """
+    named = _value_of(("--snakefile", "-s"), arguments)
+    if named is not None:
+        root: Path | None = (here / named).parent
+    else:
+        start = here / (_value_of(("--directory", "-d"), arguments) or "")
+        root = next((folder for folder in (start, *start.parents) if has_snakefile(folder)), None)
+    return root if root is not None and _asks(root) else None
+
+
+def has_snakefile(folder: Path) -> bool:
+    """Whether Snakemake would find its file in a folder."""
+    return any((folder / name).is_file() for name in SNAKEFILES)
+
+
+def config_files(arguments: list[str]) -> list[str]:
+    """Words that stand behind ``--configfile``."""
+    found: list[str] = []
+    option = ""
+    for word in arguments:
+        if word.startswith("-"):
+            option, _, value = word.partition("=")
+            found += [value] if value and option in ("--configfile", "--configfiles") else []
+        elif option in ("--configfile", "--configfiles"):
+            found.append(word)
+    return found
+
+
+def targets_of(root: Path) -> list[str]:
+    """Names of the rules of a project that can be asked for: those that need no wildcard."""
+    files = [root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))]
+    rules = [block for file in files if file.is_file() for block in _RULE.split(file.read_text())[1:]]
+    return [block.partition(":")[0] for block in rules if "wildcards" not in block]
+
+
+def _value_of(options: tuple[str, ...], arguments: list[str]) -> str | None:
+    for position, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if option in options:
+            return value if equals else next(iter(arguments[position + 1 :]), None)
+    return None
+
+
+def _asks(root: Path) -> bool:
+    try:
+        profile: Any = yaml.safe_load((root / PROFILE).read_text())
+    except (OSError, yaml.YAMLError):
+        return False
+    chosen = profile.get("logger") if isinstance(profile, dict) else None
+    return "lookalike" in ([chosen] if isinstance(chosen, str) else chosen or [])

@@ -1,0 +1,188 @@
+"""Events of a call become few lines, the last of which counts."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+# Plays a call to the handler as Snakemake does: an event a line, and what jobs print on standard error.
+PLAY = """
+import json, logging, os, subprocess, sys
+from types import SimpleNamespace
+from snakemake_interface_logger_plugins.common import LogEvent
+from snakemake_logger_plugin_lookalike import LogHandler, LogHandlerSettings
+script = json.loads(sys.argv[1])
+common = SimpleNamespace(printshellcmds=False, nocolor=True, quiet=script["quiet"], debug_dag=False, verbose=False,
+                         show_failed_logs=True, stdout=script["dry"], dryrun=script["dry"])
+handler = LogHandler(common, LogHandlerSettings())
+for number, (event, level, message, fields) in enumerate(script["events"]):
+    if event == "print":
+        subprocess.run([sys.executable, "-c", f"import sys; print({message!r}, file=sys.stderr)"])
+        continue
+    record = logging.LogRecord("x", level, "x", 0, message, (), None)
+    record.created = float(number)
+    if event:
+        record.event = LogEvent(event)
+    record.__dict__.update(fields)
+    handler.emit(record)
+handler.close()
+"""
+BEGUN = ["workflow_started", 20, "Workflow has started!", {}]
+FINAL = ["error", 40, "WorkflowError:\nAt least one job did not complete successfully.", {}]
+
+
+def plan(**stages):
+    return ["run_info", 20, "Job stats:\njob  count", {"stats": {**stages, "total": sum(stages.values())}}]
+
+
+def begins(number, rule="train", title="Train margin", log=()):
+    fields = {"jobid": number, "rule_name": rule, "rule_msg": title, "log": list(log), "benchmark": None}
+    return ["job_info", 20, "Rule", fields | {"output": [f"results/{rule}.csv"], "input": []}]
+
+
+def ends(number):
+    return ["job_finished", 20, "Finished", {"job_id": number}]
+
+
+def fails(number):
+    raised = "RuleException:\nCalledProcessError in file:\nCommand 'bash' returned non-zero exit status 1."
+    return [
+        ["error", 40, raised, {}],
+        ["job_error", 40, "Error in rule train", {"jobid": number, "rule_name": "train", "log": []}],
+    ]
+
+
+def play(*events, dry=False, quiet=()):
+    script = json.dumps({"events": events, "dry": dry, "quiet": list(quiet)})
+    done = subprocess.run([sys.executable, "-c", PLAY, script], capture_output=True, text=True, check=True)
+    return (done.stdout if dry else done.stderr).splitlines()
+
+
+def test_a_line_a_job_and_at_the_end_what_there_is_and_what_took_how_long():
+    said = play(BEGUN, plan(train=1, page=1), begins(1), ends(1), begins(2, "page", "Put all on one page"), ends(2))
+    assert said[0] == "2 jobs: 1 train, 1 page"
+    assert re.fullmatch(r"\[1/2\] Train margin: 1 s", said[1])
+    assert re.fullmatch(r"\[2/2\] Put all on one page: 1 s", said[2])
+    assert said[3].startswith("2 of 2 jobs done in ")
+    assert said[4].split() == ["stage", "jobs", "took", "each"]
+    assert said[-1] == "Results: results/ (2 files)"
+
+
+def test_a_failing_job_is_one_line_with_its_log_and_it_is_the_last_one():
+    told = "train: unknown loss 'pul', did you mean 'pull'?\nlog: logs/train.log"
+    noise = "Traceback (most recent call last):\n  File x\nKeyboardInterrupt"
+    said = play(
+        BEGUN,
+        plan(train=2),
+        begins(1, log=["logs/train.log"]),
+        ["print", 0, told, {}],
+        ["print", 0, noise, {}],
+        *fails(1),
+        ["", 40, "Exiting because a job execution failed. Look below for error messages", {}],
+        FINAL,
+    )
+    assert said[-1] == "failed: Train margin: unknown loss 'pul', did you mean 'pull'? (log: logs/train.log)"
+    assert not any(
+        word in line for line in said for word in ("Traceback", "RuleException", "CalledProcess", "At least")
+    )
+
+
+def test_a_job_that_says_nothing_has_its_reason_from_its_log(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("Traceback\nMemoryError: too much\n")
+    said = play(BEGUN, plan(train=1), begins(1, log=[str(log)]), *fails(1), FINAL)
+    assert said[-1] == f"failed: Train margin: MemoryError: too much (log: {log})"
+
+
+def test_one_reason_of_many_jobs_is_one_line():
+    jobs = [begins(number, log=[f"logs/{number}.log"]) for number in (1, 2, 3)]
+    told = [["print", 0, f"train: no weights w.pth\nlog: logs/{number}.log", {}] for number in (1, 2, 3)]
+    failed = [event for number in (1, 2, 3) for event in fails(number)]
+    said = play(BEGUN, plan(train=3), *jobs, *told, *failed, FINAL)
+    assert said[-1] == "failed: Train margin: no weights w.pth (log: logs/1.log) -- and 2 jobs more for the same reason"
+
+
+def test_ctrl_c_is_one_line_without_the_jobs_that_it_has_ended():
+    raised = "RuleException:\nCalledProcessError in file:\nCommand 'bash' died with <Signals.SIGINT: 2>."
+    said = play(
+        BEGUN,
+        plan(train=2),
+        begins(1),
+        ["print", 0, "Traceback (most recent call last):\nKeyboardInterrupt", {}],
+        ["error", 40, raised, {}],
+        fails(1)[1],
+        ["", 20, "Terminating processes on user request, this might take some time.", {}],
+        FINAL,
+    )
+    assert said[-1].startswith("Stopped on request: 0 of 2 jobs done, 0")
+    assert not any("1 failed" in line for line in said)
+    assert said[-1].endswith("The same line goes on from here.")
+    assert not any("Traceback" in line or line.startswith("failed") for line in said)
+
+
+def test_a_dry_run_names_stages_and_reasons_and_few_jobs():
+    reasons = ["", 20, "Reasons:\n    (check individual jobs above for details)\n    files missing:\n        train", {}]
+    said = play(BEGUN, plan(train=1), begins(1), plan(train=1), reasons, dry=True)
+    assert said[0] == "Job stats:"
+    assert said.count("Job stats:") == 1
+    assert "Train margin" in said
+    assert "    files missing:" in said
+    assert not any("individual" in line for line in said)
+    many = play(BEGUN, plan(train=30), *(begins(number) for number in range(30)), dry=True)
+    assert "Train margin" not in many
+
+
+@pytest.mark.parametrize(("quiet", "lines"), [(["all"], 1), (["rules", "progress"], 5)])
+def test_quiet_leaves_out_lines_but_never_the_failure(quiet, lines):
+    told = ["print", 0, "train: broken\nlog: logs/1.log", {}]
+    said = play(BEGUN, plan(train=2), begins(1), ends(1), begins(2, log=["logs/1.log"]), told, *fails(2), quiet=quiet)
+    assert said[-1] == "failed: Train margin: broken (log: logs/1.log)"
+    assert len(said) <= lines + 2
+    assert not any(line.startswith("[1/2]") for line in said)
+
+
+def test_what_other_commands_say_is_passed_on():
+    lint = ["", 20, "Congratulations, your workflow is in a good condition!", {}]
+    assert play(["", 20, "Building DAG of jobs...", {}], lint) == [
+        "Congratulations, your workflow is in a good condition!"
+    ]
+
+
+def test_warnings_in_the_log_of_a_job_are_shown_once(tmp_path):
+    logs = [tmp_path / f"{number}.log" for number in (1, 2)]
+    for log in logs:
+        log.write_text("warning: the MLflow server is away\n")
+    jobs = [event for number, log in enumerate(logs) for event in (begins(number, log=[str(log)]), ends(number))]
+    said = play(BEGUN, plan(train=2), *jobs)
+    assert said.count("warning: the MLflow server is away") == 1
+
+
+def test_in_a_terminal_one_table_stays_in_place_and_the_failure_is_last():
+    import pty
+
+    told = ["print", 0, "train: broken\nlog: logs/1.log", {}]
+    events = [BEGUN, plan(train=2, embed=2), begins(0), ends(0), begins(1, log=["logs/1.log"]), told, *fails(1), FINAL]
+    script = json.dumps({"events": events, "dry": False, "quiet": []})
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+    done = subprocess.Popen([sys.executable, "-c", PLAY, script], stderr=slave, stdout=slave, env=environment)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            piece = os.read(master, 2**16)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    assert done.wait() == 0
+    os.close(master)
+    shown = text.decode()
+    assert re.search(r"train.+1/2", shown)
+    assert "[1/2]" not in shown
+    last = [line for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).splitlines() if line.strip()][-1]
+    assert last.strip() == "failed: Train margin: broken (log: logs/1.log)"
