@@ -14,6 +14,7 @@ _CLASS = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<kind>[A-Za-z_]\w*(?:Error|Exceptio
 _PLACE = re.compile(r'^[A-Za-z_]\w*(?: in rule \w+)?(?: in file ".*?", line \d+)?[:.]$')
 # Errors whose message is written for users; of any other one its class says more than its message.
 _FOR_USERS = ("ValueError", "WorkflowError", "OSError", "FileNotFoundError", "PermissionError", "ApiError")
+_NOTED = re.compile(r"^\d{4}[-/]\d\d[-/]\d\d .*\bINFO\b")  # MLflow and its database
 _BROKEN_CONFIG = "Config file is not valid JSON or YAML"
 
 
@@ -62,12 +63,12 @@ def reason_of(log: Path) -> str:
 
 
 def last_line(log: Path) -> str:
-    """Last line that a job has written to its log; empty if there is none."""
+    """Last line that a job has written to its log, but for what libraries note there; empty if there is none."""
     try:
         lines = _tail(log).splitlines()
     except OSError:
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return next((line.strip() for line in reversed(lines) if line.strip() and not _NOTED.match(line)), "")
 
 
 def warnings_in(log: Path) -> list[str]:

@@ -62,6 +62,8 @@ class Terminal:
         if self._usual is None:
             return
         self.read()
+        if self._rest:
+            self.said(self._rest.decode(errors="replace"))
         self.stream.flush()
         os.dup2(self.stream.fileno(), 2)
         os.close(self._reading)

@@ -74,4 +74,6 @@ def test_a_log_says_its_last_error_line_and_warnings(tmp_path):
     assert reason_of(log) == "too few classes"
     assert last_line(log) == "ValueError: too few classes"
     assert warnings_in(log) == ["MLflow is away"]
+    log.write_text("epoch 1/2  loss 0.5\n2026/11/21 22:48:34 INFO mlflow.store.db.utils: Updating database tables\n")
+    assert last_line(log) == "epoch 1/2  loss 0.5"
     assert last_line(tmp_path / "nothing.log") == reason_of(tmp_path / "nothing.log") == ""
