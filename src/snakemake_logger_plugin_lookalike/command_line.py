@@ -13,7 +13,7 @@ PROFILE = "profiles/default/config.yaml"
 
 # What a word of each list option looks like to Snakemake; anything else behind it is a target.
 _ASSIGNMENT = re.compile(r"[A-Za-z_][\w-]*=")
-_FILE = re.compile(r".*\.(ya?ml|json)$")
+_FILE = re.compile(r"(?!results/).*\.(ya?ml|json)$")  # metrics are JSON, too, and can be asked for
 _RULE = re.compile(r"^\s*rule (?=\w+:)", re.MULTILINE)
 OWN_WORDS = {
     "--resources": _ASSIGNMENT,

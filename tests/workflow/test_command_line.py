@@ -88,6 +88,12 @@ def test_a_line_that_snakemake_accepts_is_left_alone():
         assert targets_first(line.split()) == line.split()
 
 
+def test_metrics_are_a_target_and_no_configuration():
+    line = "--configfile own.yaml more.json results/own/metrics/margin/pictures/seed0.json"
+    moved = "results/own/metrics/margin/pictures/seed0.json --configfile own.yaml more.json"
+    assert targets_first(line.split()) == moved.split()
+
+
 def test_only_targets_move():
     line = "--cores all --resources gpu=1 tables figures --config scale=ci grid -n"
     moved = "tables figures grid --cores all --resources gpu=1 --config scale=ci -n"
