@@ -69,9 +69,9 @@ class Lines:
         if self.quiet:
             return
         said = last_line(job.log) if job.log and job.rule == "train" else ""
-        ended = f", {said.partition(' images/s')[0].rpartition('  ')[0]}" if said.startswith("epoch ") else ""
+        where = said.partition(" images/s")[0].rpartition("  ")[0] if said.startswith("epoch ") else ""
         place = f"[{len(self.progress.done)}/{self.progress.total}]"
-        self.say(f"{place} {job.title}: {human_seconds(job.took_s)}{ended}")
+        self.say(f"{place} {job.title}: {human_seconds(job.took_s)}" + (f", {where}" if where else ""))
 
     def say(self, line: str) -> None:
         """Print a line."""

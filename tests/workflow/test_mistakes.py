@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from projects import make_project
+from projects import ROOT, make_project
 
 NOISE = re.compile(
     r"Traceback|RuleException|CalledProcessError|WorkflowError|InputFunction|line \d+, in |\.snakemake/scripts"
@@ -80,6 +80,8 @@ def test_a_broken_picture_is_one_line_with_the_log_that_has_the_traceback(projec
 
 
 def test_an_archive_that_cannot_be_had_is_said_as_the_stage_says_it(shared):
+    readers = "src/lookalike/data"  # on which the stages of dvc.yaml depend
+    shutil.copytree(ROOT / readers, shared.root / readers, ignore=shutil.ignore_patterns("__pycache__"))
     specification = shared.root / "params" / "datasets" / "sop.yaml"
     text = re.sub(r"https?://[^/\s\]]+", "http://127.0.0.1:9", specification.read_text())
     specification.write_text(text)
