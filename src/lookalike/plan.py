@@ -20,6 +20,7 @@ from lookalike.scales import Dataset, read_scale
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.tables.entries import check_table, read_tables
 
+from lookalike.tables.terms import Row, terms_notes
 SEEDS = [0, 1, 2]  # of comparisons in a call with a single one
 # Which sections decide the result of a stage.
 SECTIONS = {
@@ -124,10 +125,22 @@ class Plan:
 
     def _entry(self, table: str) -> Settings:
         return self._tables[table] if table in self._tables else self.sweeps[table].table
+        if entry.get("terms"):
+            entry = {**entry, "notes": [*entry.get("notes", []), *terms_notes(self._terms(name))]}
 
     @property
     def tables(self) -> dict[str, Settings]:
         """Entries of the call's tables."""
+    def _terms(self, table: str) -> list[Row]:
+        """Trained rows of a table on each of its data sets, with and without what the scale lays over them."""
+        pairs = [
+            Row(row["label"], self.stated(row["recipe"], dataset.name)["train"], settings["train"])
+            for dataset in self.datasets_of(table)
+            for row in self._entry(table)["rows"]
+            for settings in [self.settings(row["recipe"], dataset.name)]
+        ]
+        return [row for row in pairs if row.train["loss"] is not None]
+
         return {name: self.table(name) for name in self.table_names}
 
     def runs_of(self, table: str) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lookalike.plan import Plan
+from lookalike.timings import timing_pattern
 
 # Kind of file: the stage whose settings name it, its folder and its ending.
 KINDS = {
@@ -61,3 +62,10 @@ def result_file(plan: Plan, kind: str, recipe: str, dataset: str, seed: int) -> 
     else:
         stored = Stored(plan.shared(stage, recipe, dataset), dataset, seed)
     return result_pattern(kind).format(**stored._asdict())
+
+
+def timing_files(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:
+    """By stage the file below ``results/<scale>`` that says how long a run's job took."""
+    of_run = {stage: Stored(plan.shared(stage, recipe, dataset), dataset, seed) for stage in ("embed", "evaluate")}
+    of_run["train"] = training_of(plan, recipe, dataset, seed)
+    return {stage: timing_pattern(stage).format(**stored._asdict()) for stage, stored in of_run.items()}

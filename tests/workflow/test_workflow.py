@@ -112,9 +112,9 @@ def test_a_second_call_has_nothing_to_do(finished):
 
 def test_a_changed_margin_reruns_only_the_runs_of_its_loss(copy):
     copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
-    embedded = ["Embed pictures with compared_margin_diml", "Embed pictures with margin"]
+    embedded = ["Embed pictures with compared_margin", "Embed pictures with compared_margin_diml"]
     evaluated = ["Evaluate compared_margin", "Evaluate compared_margin_diml"]
-    assert planned(copy) == ["Assemble comparison", *embedded, *evaluated, "Train margin"]
+    assert planned(copy) == ["Assemble comparison", *embedded, *evaluated, "Train compared_margin"]
 
 
 def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
@@ -123,9 +123,9 @@ def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
 
 
 def test_a_changed_evaluation_trains_nothing(copy):
-    old = "compared_margin: {like: margin, train: &size {embedding: {dim: 512}}, evaluate: *plain}"
+    old = "embedding: {dim: 512}}, embed: *embed, evaluate: *plain}"
     copy.edit("params/recipes/comparison.yaml", old, old.replace("*plain", "{count_query_in_r: true}"))
-    assert planned(copy) == ["Assemble comparison", "Evaluate margin"]
+    assert planned(copy) == ["Assemble comparison", "Evaluate compared_margin"]
 
 
 def test_a_misspelt_key_is_refused_before_any_job(copy):

@@ -6,6 +6,8 @@ rule attribute:
         attributions=results("attribution"),
     log:
         f"{LOGS}/attribute/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/{timing_pattern('attribute')}"
     conda:
         "../../environment.yml"
     threads: THREADS

@@ -18,7 +18,8 @@ from lookalike.recipes import known
 from lookalike.results import result_file, result_pattern
 from lookalike.source import ROOT, code_digest
 from lookalike.tables.older import refuse_unnoticed
-from lookalike.tables.origin import origin, rebuilding_options
+from lookalike.tables.origin import origin, rebuilding_options, terms_of
+from lookalike.timings import timing_pattern
 from lookalike.tracking.server import ask_server, recently_away
 from lookalike.trials import overruled_trials, trial_runs
 
@@ -162,7 +163,10 @@ def runs_of_table(wildcards, input):
     """The runs behind a table, each with where it comes from."""
     return noticed(
         [
-            run | origin(plan, run, str(file)) | {"code_today": training_code(run["recipe"], run["dataset"])}
+            run
+            | origin(plan, run, str(file))
+            | {"code_today": training_code(run["recipe"], run["dataset"])}
+            | (terms_of(plan, run) if shows_terms else {})
             for run, file in zip(plan.runs_of(wildcards.table).to_dict("records"), input.metrics)
         ]
     )
@@ -186,6 +190,7 @@ def check_results(files, runs):
 def metrics_of_table(wildcards):
     """Files with the metrics of the runs behind a table, in the order of the runs."""
     plan.refuse_unknown(table=wildcards.table)
+    shows_terms = plan.table(wildcards.table).get("terms", False)
     runs = plan.runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
     return [stored("metrics", *run) for run in runs.itertuples(index=False)]
 

@@ -6,6 +6,8 @@ rule embed:
         embeddings=results("embeddings"),
     log:
         f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/{timing_pattern('embed')}"
     conda:
         "../../environment.yml"
     threads: THREADS

@@ -7,7 +7,7 @@ rule evaluate:
     log:
         f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
-        f"{RESULTS}/timings/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+        f"{RESULTS}/{timing_pattern('evaluate')}"
     conda:
         "../../environment.yml"
     resources:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 
 from lookalike.paths import project_root
+from lookalike.timings import seconds
 from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import seed_everything
 from lookalike.training.optimiser import build_optimiser
@@ -52,7 +52,8 @@ def kind_of(train: Mapping[str, Any]) -> Kind:
 def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
     """Seconds that finished trainings of a recipe took, one per seed, as Snakemake recorded them."""
     folder = project_root() / "results" / scale / "timings" / "train"
-    return [_seconds(path) for path in sorted(folder.glob(f"{recipe}-{dataset}-seed*.tsv"))]
+    found = (seconds(path) for path in sorted(folder.glob(f"{recipe}-{dataset}-seed*.tsv")))
+    return [each for each in found if each is not None]
 
 
 def picture_seconds(train: Mapping[str, Any], device: torch.device) -> float:
@@ -94,7 +95,7 @@ def _measured(train: Mapping[str, Any], device: torch.device) -> float:
     scaler = torch.amp.GradScaler(device.type, enabled=settings["mixed_precision"] and device.type == "cuda")
     images = torch.randn(pictures, 3, *crop_size(settings["image"]), device=device)
     labels = torch.arange(pictures, device=device) // PER_CLASS
-    seconds = 0.0
+    taken = 0.0
     for _ in range(2):  # the first one also allocates
         _wait(device)
         started = time.perf_counter()
@@ -103,15 +104,10 @@ def _measured(train: Mapping[str, Any], device: torch.device) -> float:
         scaler.step(optimiser)
         scaler.update()
         _wait(device)
-        seconds = time.perf_counter() - started
-    return seconds / pictures
+        taken = time.perf_counter() - started
+    return taken / pictures
 
 
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def _seconds(path: Path) -> float:
-    with path.open() as stream:
-        return float(next(csv.DictReader(stream, delimiter="\t"))["s"])

@@ -11,6 +11,7 @@ from lookalike.tables.layout import for_readers
 from lookalike.tables.older import is_older
 from lookalike.tables.origin import OLDER, OWN_SPLIT
 from lookalike.tables.render import latex, markdown
+from lookalike.tables.terms import row_costs
 
 
 def tables(
@@ -37,6 +38,7 @@ def tables(
     scored = [
         {**run, "metrics": found[checkpoint], "queries": found["queries"], "code": found.get("code", "")}
         | {"departs": run["departs"] + OWN_SPLIT * (found.get("split") == "own") + OLDER * is_older(run, found)}
+        | (row_costs(run["timings"], found) if table.get("terms") else {})
         for run, found in zip(runs, measured, strict=True)
     ]
     with replacing(f"{output}.csv") as path:

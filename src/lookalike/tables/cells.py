@@ -18,8 +18,9 @@ PRINTED = ["printed", "printed_std", "embedding_dim", "backbone", "setting"]
 PAIR = ["against", "against_difference", "against_low", "against_high", "against_n"]
 ORIGIN = ["departs", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild"]
 COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
+TERMS, COSTS = ["rates", "pooling", "embedding"], ["query_ms", "training_s"]  # of tables that show their terms
 COUNTS = ["n", "queries", "against_n"]
-TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "against", *ORIGIN]
+TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "against", *ORIGIN, *TERMS]
 
 
 def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -31,12 +32,14 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         table: the table's entry of ``params/tables``.
         runs: per run ``row``, ``recipe``, ``dataset``, ``published`` (data set it stands for), ``seed``,
             ``comparable`` (whether set-up and data are the published ones), ``queries``, ``code`` and ``metrics``
-            (fractions by name), and what `lookalike.tables.origin.origin` says.
+            (fractions by name), and what `lookalike.tables.origin.origin` says; of a table that shows its terms also
+            `TERMS` and `COSTS`.
 
     Returns:
-        The columns `COLUMNS`; numbers in percent. ``std`` is empty for a single seed, ``difference`` where data set,
-        backbone or setting are not the published ones. ``printed`` is text, digit by digit. ``against`` names the
-        row that this one is compared with seed by seed. ``runs`` and what follows say where a number comes from.
+        The columns `COLUMNS`, and `TERMS` and `COSTS` where the table asks for them; numbers in percent. ``std`` is
+        empty for a single seed, ``difference`` where data set, backbone or setting are not the published ones.
+        ``printed`` is text, digit by digit. ``against`` names the row that this one is compared with seed by seed.
+        ``runs`` and what follows say where a number comes from.
 
     Raises:
         ValueError: if a row names a printed row, or a row to be held against, that does not exist.
@@ -63,7 +66,7 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         }
     )
     cells = cells.loc[order.sort_values(["dataset", "row", "metric"], kind="stable").index]
-    return cells[COLUMNS].reset_index(drop=True)
+    return cells[[*COLUMNS, *_asked(table)]].reset_index(drop=True)
 
 
 def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
@@ -79,9 +82,15 @@ def read_cells(path: Path | str) -> pd.DataFrame:
 _PLACE = ("entry", "dataset", "stand_in", "metric")
 
 
+def _asked(table: Mapping[str, Any]) -> list[str]:
+    """Columns that only tables of terms have."""
+    return [*TERMS, *COSTS] if table.get("terms") else []
+
+
 def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row per run and metric, in percent."""
     kept = ["recipe", "seed", "comparable", "queries", "departs", "query_in_r", "metrics_file", "settings", "code"]
+    kept += _asked(table)
     values = [
         {"entry": run["row"], "dataset": run["published"] or run["dataset"], "stand_in": run["dataset"]}
         | {"metric": metric, "value": 100 * run["metrics"][metric], "options": run["options"], "mlflow": _tags(run)}
@@ -90,7 +99,8 @@ def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.D
         for metric in table["metrics"]
         if metric in run["metrics"]
     ]
-    return pd.DataFrame(values, columns=[*_PLACE, "value", "options", "mlflow", *kept])
+    frame = pd.DataFrame(values, columns=[*_PLACE, "value", "options", "mlflow", *kept])
+    return frame.astype({name: float for name in COSTS if name in kept})
 
 
 def _tags(run: Mapping[str, Any]) -> str:
@@ -112,6 +122,8 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
         code=("code", _different),
         files=("metrics_file", " ".join),
         mlflow=("mlflow", lambda tags: _any_seed(list(tags))),
+        **{name: (name, "first") for name in TERMS if name in values},
+        **{name: (name, "mean") for name in COSTS if name in values},
     )
     ours["departs"] += ours["n"].eq(1).map({True: "1", False: ""})
     ours["query_in_r"] = ours["query_in_r"].map({True: "yes", False: "no"})

@@ -66,6 +66,8 @@ def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
         known(metric, measured, f"{place}, metrics")
+    if entry.get("terms") and isinstance(entry.get("notes"), Mapping):
+        raise ValueError(f"{place}, notes: beside `terms`, which adds notes on all data sets, they must be a list")
     labels = {row["label"] for row in entry["rows"]}
     for row in entry["rows"]:
         here = f"{place}, row {row['label']!r}"

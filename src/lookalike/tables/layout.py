@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.tables.cells import TERMS
 from lookalike.tables.notes import notes_of, table_notes
+from lookalike.text import human_seconds
 
 DASH = "–"
 # Metrics without a best value: of training pictures, and gains over another row.
@@ -109,8 +111,14 @@ def _section(dataset: str, stand_in: str, cells: pd.DataFrame, notes: Sequence[s
     departs = cells[cells["departs"] != ""].drop_duplicates("row").set_index("row")["departs"]
     if len(departs):
         columns["departs"] = [Cell(text) for text in departs.reindex(first.index, fill_value="").replace("", DASH)]
+    for name in TERMS:
+        if name in cells:
+            columns[name] = [Cell(text or DASH) for text in first[name]]
     for metric, column in cells.groupby("metric", sort=False):
         columns |= _metric_columns(str(metric), column.set_index("row"), first.index)
+    if "query_ms" in cells:
+        columns["ms per query"] = [Cell(DASH if pd.isna(value) else f"{value:.3g}") for value in first["query_ms"]]
+        columns["training"] = [Cell(DASH if pd.isna(value) else human_seconds(value)) for value in first["training_s"]]
     header, pairs = _pairs(cells)
     rows = tuple(zip(*columns.values(), strict=True))
     return Section(dataset, heading, (*remarks, *notes), tuple(columns), rows, header, pairs)

@@ -7,6 +7,8 @@ from typing import Any
 
 from lookalike.parameters import Settings, canonical, read, settings_digest
 from lookalike.plan import Plan
+from lookalike.results import timing_files
+from lookalike.tables.terms import row_terms
 
 # Told by the metrics: which lists a data set was split by is known once it is read, what trained it once it is trained.
 OWN_SPLIT, OLDER = "O", "C"
@@ -42,6 +44,15 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str) -> Settings:
         "departs": _departures(plan, recipe, dataset, settings),
         "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
         "options": rebuilding_options(plan),
+    }
+
+
+def terms_of(plan: Plan, run: Mapping[str, Any]) -> Settings:
+    """What a table of terms says about one of its runs: `row_terms`, and in ``timings`` the files of what it cost."""
+    named = run["recipe"], run["dataset"]
+    files = timing_files(plan, *named, run["seed"])
+    return row_terms(plan.settings(*named)) | {
+        "timings": {stage: f"results/{plan.folder}/{file}" for stage, file in files.items()}
     }
 
 

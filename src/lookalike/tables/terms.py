@@ -1,0 +1,150 @@
+"""The terms at which a table compares methods: what its rows are trained with, and what a scale has changed of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lookalike.parameters import Settings
+from lookalike.timings import seconds
+
+# Parts of the section ``train`` that are equal for all rows of a fair comparison. The network is the pictures' owner's
+# choice; what else the section holds makes the method.
+TERMS = ("batch_size", "mixed_precision", "image", "test_image", "optimiser", "schedule", "budget")
+RATES = ("trunk", "head", "projector", "proxies", "boundaries")
+LEVELS = 3  # that AVSL keeps of a picture
+DASH = "–"
+COSTS = (
+    "Milliseconds per query: the job that represents pictures, for each of its pictures, and the job that scores, for "
+    "each of its queries; training: the job of a training. Both as measured here, each job's start included."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A trained row on one data set.
+
+    Attributes:
+        label: of the row.
+        stated: the section ``train`` of its recipe, without what the scale lays over it.
+        train: the section as it is run.
+    """
+
+    label: str
+    stated: Settings
+    train: Settings
+
+
+def terms_notes(rows: Sequence[Row]) -> list[str]:
+    """Notes on a table: the terms of its rows, what of them is not the recipes' own, and how costs are measured."""
+    labels = tuple(dict.fromkeys(row.label for row in rows))
+    by_rows: dict[tuple[str, ...], list[str]] = {}
+    for change, concerned in _changes(rows).items():
+        by_rows.setdefault(tuple(dict.fromkeys(concerned)), []).append(change)
+    return [
+        *([_stated([row.train for row in rows])] if rows else []),
+        *(
+            f"Differs from the comparison's own terms, in "
+            f"{'all rows' if concerned == labels else ', '.join(concerned)}: {'; '.join(changes)}."
+            for concerned, changes in by_rows.items()
+        ),
+        COSTS,
+    ]
+
+
+def row_terms(sections: Mapping[str, Any]) -> dict[str, str]:
+    """What a row says of itself: its ``rates``, ``pooling``, and as ``embedding`` how many numbers a picture takes."""
+    train = sections["train"]
+    rates = train["optimiser"]["lr"] | ({} if train["projector"] else {"projector": None})
+    each = [DASH if (rate := rates.get(part)) is None else _number(rate) for part in RATES]
+    return {
+        "rates": " / ".join(each) if train["loss"] else DASH,
+        "pooling": train["embedding"]["pooling"],
+        "embedding": _embedding(sections),
+    }
+
+
+def row_costs(files: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, float | None]:
+    """What a run has cost: ``query_ms`` and ``training_s``, each ``None`` where it was not measured.
+
+    Args:
+        files: Snakemake's benchmark of each stage, which need not exist.
+        found: content of the run's metrics file.
+    """
+    checkpoints = 1 if found.get("best_epoch") == found.get("epochs") else 2  # each is represented and scored
+    embed, evaluate = seconds(files["embed"]), seconds(files["evaluate"])
+    pictures, queries = found.get("pictures"), found.get("searched")
+    query = None
+    if embed is not None and evaluate is not None and pictures and queries:
+        query = 1000 * (embed / pictures + evaluate / queries) / checkpoints
+    return {"query_ms": query, "training_s": seconds(files["train"]) if found.get("epochs") else None}
+
+
+def _changes(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """What of the terms is not the recipe's own, ``key value instead of value``, with the rows that it holds for."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        stated, used = dict(_flat(row.stated)), dict(_flat(row.train))
+        for key in sorted(stated.keys() | used.keys()):
+            if (here := used.get(key)) != (own := stated.get(key)):
+                found.setdefault(f"{key} {_word(here)} instead of {_word(own)}", []).append(row.label)
+    return found
+
+
+def _flat(train: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Dotted keys of the terms with their values."""
+
+    def leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, Mapping):
+            for name, inside in value.items():
+                yield from leaves(inside, f"{key}.{name}")
+        else:
+            yield key, value
+
+    for term in TERMS:
+        yield from leaves(train[term], term)
+
+
+def _stated(trainings: Sequence[Settings]) -> str:
+    """The terms of all trainings in a sentence; where they differ, each value."""
+
+    def each(*keys: str) -> str:
+        values = ((train[keys[0]] if len(keys) == 1 else train[keys[0]][keys[1]]) for train in trainings)
+        return " or ".join(dict.fromkeys(map(_word, values)))
+
+    return (
+        f"Trained rows: {each('optimiser', 'algorithm')}, weight decay {each('optimiser', 'weight_decay')}; batches of "
+        f"{each('batch_size')}; {each('budget', 'epochs')} epochs of {each('budget', 'batches_per_epoch')} batches; "
+        f"crops of {each('image', 'crop_px')} px. Rates: {' / '.join(RATES)}, each where "
+        "a row has such a part."
+    )
+
+
+def _embedding(sections: Mapping[str, Any]) -> str:
+    train, kept = sections["train"], sections["embed"]["representation"]
+    dim, method = train["embedding"]["dim"], train["method"]
+    if dim is None:
+        return "as pooled"
+    if method["name"] == "avsl":
+        return f"{LEVELS} x {dim}"
+    side = method.get("side") if method["name"] == "diml" else kept.get("side")
+    return f"{side**2 + 1} x {dim}" if side else str(dim)
+
+
+def _word(value: Any) -> str:
+    """A value as YAML has it."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_word, value))}]"
+    if isinstance(value, float):
+        return _number(value)
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _number(value: float) -> str:
+    """``1e-4`` rather than 0.0001 or 1e-04."""
+    if value == 0 or 0.01 <= abs(value) < 1000:
+        return f"{value:g}"
+    mantissa, exponent = f"{value:e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"

@@ -1,0 +1,79 @@
+"""A table of terms says what its rows are trained with, what of it is not its own, and what it cost."""
+
+import pytest
+
+from lookalike.parameters import read
+from lookalike.plan import Plan
+from lookalike.tables.origin import terms_of
+from lookalike.tables.terms import TERMS, row_costs
+
+OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
+EMBEDDING = {
+    "Untrained features": "as pooled",
+    "Margin": "512",
+    "Margin + DIML": "17 x 512",
+    "Margin-AVSL": "3 x 512",
+}
+
+
+def plan(**values):
+    return Plan({**read("params/config.yaml", "config"), **OWN, **values})
+
+
+def notes(**values):
+    return plan(**values).table("comparison")["notes"]
+
+
+def test_all_rows_of_the_comparison_are_trained_on_equal_terms():
+    for chosen in (plan(), plan(datasets={"birds": {**OWN["datasets"]["birds"], "stands_for": "sop"}})):
+        sections = [chosen.settings(row["recipe"], "birds")["train"] for row in chosen.tables["comparison"]["rows"]]
+        for term in TERMS:
+            assert all(section[term] == sections[0][term] for section in sections), term
+    assert not [note for note in notes() if note.startswith("Differs")]
+    assert notes()[0].startswith("Trained rows: adamw, weight decay 1e-4; batches of 40; 10 epochs of 50 batches;")
+
+
+def test_a_rate_that_the_overlay_changes_is_said_under_the_table():
+    recipe = {"train": {"optimiser": {"lr": {"trunk": 1e-5}}, "batch_size": 64}}
+    changed = [note for note in notes(recipe=recipe) if note.startswith("Differs")]
+    assert "Differs from the comparison's own terms, in all rows: optimiser.lr.trunk 1e-5 instead of 1e-4." in changed
+    # A batch is cut to whole groups of classes: SAM takes five pictures of a class.
+    alone = "Differs from the comparison's own terms, in Triplet, Triplet + SAM: batch_size 60 instead of 40."
+    assert alone in changed
+    assert len(changed) == 3
+
+
+def test_only_tables_that_ask_for_it_show_terms():
+    chosen = plan(tables=["comparison", "diml_1"])
+    assert any("Milliseconds per query" in note for note in chosen.table("comparison")["notes"])
+    assert not any("Milliseconds per query" in note for note in chosen.table("diml_1")["notes"])
+
+
+def test_a_row_shows_its_rates_pooling_and_the_numbers_that_it_keeps():
+    chosen = plan()
+    runs = chosen.runs_of("comparison").to_dict("records")
+    found = {run["label"]: terms_of(chosen, run) for run in runs}
+    assert {label: found[label]["embedding"] for label in EMBEDDING} == EMBEDDING
+    assert found["Untrained features"]["rates"] == "–"
+    assert found["Margin"]["rates"] == "1e-4 / 1e-3 / – / 0.03 / 5e-3"
+    assert found["Contextual"]["rates"] == "1e-4 / 1e-3 / 1e-3 / 0.03 / 5e-3"
+    assert found["Contextual"]["pooling"] == "gem"
+    timings = found["Margin + DIML"]["timings"]
+    assert timings["train"] == "results/mine/timings/train/compared_margin-birds-seed0.tsv"  # which both rows share
+    assert timings["embed"] == "results/mine/timings/embed/compared_margin_diml-birds-seed0.tsv"
+
+
+@pytest.mark.parametrize(("best_epoch", "checkpoints"), [(2, 1), (1, 2)])
+def test_costs_are_those_of_one_checkpoint_and_one_query(tmp_path, best_epoch, checkpoints):
+    files = {}
+    for stage, seconds in (("train", 90.5), ("embed", 4.0), ("evaluate", 3.0)):
+        files[stage] = str(tmp_path / f"{stage}.tsv")
+        (tmp_path / f"{stage}.tsv").write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:00\t1.0\n")
+    found = {"best_epoch": best_epoch, "epochs": 2, "pictures": 100, "searched": 60}
+    costs = row_costs(files, found)
+    assert costs == {"query_ms": pytest.approx(1000 * (4.0 / 100 + 3.0 / 60) / checkpoints), "training_s": 90.5}
+
+
+def test_what_nobody_has_measured_costs_nothing_known(tmp_path):
+    files = {stage: str(tmp_path / stage) for stage in ("train", "embed", "evaluate")}
+    assert row_costs(files, {"best_epoch": 0, "epochs": 0}) == {"query_ms": None, "training_s": None}
