@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,18 @@ def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mappin
         except SafetensorError as error:  # the reason stands in its text only
             number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
             raise OSError(number, os.strerror(number)) from error
+
+
+def packed_names(names: Sequence[str]) -> Tensor:
+    """Names as one tensor of bytes ``(n,)`` uint8: a header of hundred thousand paths would be read with every file."""
+    import torch
+
+    return torch.frombuffer(bytearray("\0".join(names), "utf-8", "surrogateescape"), dtype=torch.uint8)
+
+
+def unpacked_names(packed: Tensor) -> list[str]:
+    """Names of a tensor that `packed_names` made."""
+    return packed.cpu().numpy().tobytes().decode("utf-8", "surrogateescape").split("\0")
 
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lookalike.data import read_manifest
+from lookalike.data.roles import LEFT_OUT, UNLABELLED
 
 
 @dataclass(frozen=True)
 class Role:
-    """Pictures of one role, ``train``, ``test``, ``query`` or ``gallery``, in the manifest's order."""
+    """Pictures of one role, ``train``, ``test``, ``query``, ``gallery`` or ``unlabelled``, in the manifest's order."""
 
     paths: list[Path]
-    labels: Tensor  # (N,) int64, class ids as the data set numbers them
+    labels: Tensor  # (N,) int64, class ids as the data set numbers them, -1 of unlabelled pictures
     coarse: dict[str, Tensor]  # per level of a hierarchy (N,) int64
     cameras: Tensor | None = None  # (N,) int64, which camera took the picture, where the data set says
 
@@ -67,7 +69,15 @@ def test_roles(manifest: Path | str) -> tuple[str, ...]:
     return ("query", "gallery") if "query" in roles else ("test",)
 
 
-def split_rule(manifest: Path | str) -> dict[str, str]:
-    """Whose split it is, ``{"split": "authors"}`` or ``{"split": "own"}``, where the manifest says so; else empty."""
+def embedded_roles(manifest: Path | str) -> list[str]:
+    """Roles that are there to search or to be found: those of `test_roles` and ``unlabelled``."""
+    roles = set(read_manifest(Path(manifest))["role"])
+    return [role for role in ("test", "query", "gallery", UNLABELLED) if role in roles]
+
+
+def split_facts(manifest: Path | str) -> dict[str, Any]:
+    """What a manifest says of itself: whose ``split`` it is, ``authors`` or ``own``, and how many were ``left_out``."""
     frame = read_manifest(Path(manifest))
-    return {"split": str(frame["split"].iloc[0])} if "split" in frame else {}
+    left_out = frame.loc[frame["role"] == LEFT_OUT, "path"].nunique()
+    whose = {"split": str(frame["split"].iloc[0])} if "split" in frame else {}
+    return whose | ({"left_out": left_out} if left_out else {})

@@ -205,13 +205,14 @@ class Plan:
         """Data sets of this scale that fill a table, in the table's order."""
         wanted = self._entry(table)["datasets"]
         if wanted == "own":
-            return [each for each in self.datasets.values() if each != self._scale.strangers]
-        return [each for name in wanted for each in self.datasets.values() if each.stands_for == name]
+            return [each for each in filling if each != self._scale.strangers]
+        return [each for name in wanted for each in filling if each.stands_for == name]
 
     def settings(self, recipe: str, dataset: str, stage: str | None = None) -> Settings:
         """Sections of a recipe as they apply to a data set at this scale: all, or those that decide a stage."""
         sections, _ = self._sections(recipe, dataset)
         return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
+        filling = [each for each in self.datasets.values() if each.trained_on is None]
 
     def stated(self, recipe: str, dataset: str) -> Settings:
         """Sections of a recipe on a data set without what this scale lays over them."""
@@ -232,14 +233,14 @@ class Plan:
         return "segment" if self._trained_on(recipe) else "evaluate"
 
     def training_dataset(self, recipe: str, dataset: str) -> str:
-        """Data set that the model of a run learns from: the run's own, but for recipes that segment.
+        """Data set that the model of a run learns from: the run's own, but where recipe or data set name another.
 
         Raises:
             ValueError: if no data set of this scale stands for the one that the recipe names.
         """
         trained_on = self._trained_on(recipe)
         if trained_on is None:
-            return dataset
+            return self.datasets[dataset].trained_on or dataset
         names = [each.name for each in self.datasets.values() if each.stands_for == trained_on]
         if not names:
             raise ValueError(
@@ -314,7 +315,7 @@ class Plan:
 
         Most recipes are the same on all data sets, and so are resolved once.
         """
-        published = self._trained_on(recipe) or self.datasets[dataset].stands_for
+        published = self._trained_on(recipe) or self.datasets[self.datasets[dataset].trained_on or dataset].stands_for
         layers = (*self._layers(recipe), self.overlay)
         has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
         return published if has_own else None

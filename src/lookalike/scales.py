@@ -34,6 +34,11 @@ class Dataset:
         return str(self.specification.get("folder", f"{self.folder}/{self.name}"))
 
     @property
+    def trained_on(self) -> str | None:
+        """Another data set of the scale whose models embed this one, ``None`` for one with training classes."""
+        return self.specification.get("trained_on")
+
+    @property
     def is_published(self) -> bool:
         """Whether these are the pictures that the printed numbers were measured on."""
         return self.stands_for == str(self.specification.get("published_as", self.name))
@@ -90,6 +95,10 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
     values = _of_overlay(config) if own else _of_file(name)
     folder = f"data/{name}" if own else "data"
     datasets = {name: _dataset(name, value or {}, folder, file) for name, value in values["datasets"].items()}
+    trained = [dataset.name for dataset in datasets.values() if dataset.trained_on is None]
+    for dataset in datasets.values():
+        if dataset.trained_on is not None:
+            known(dataset.trained_on, trained, f"{file}, datasets.{dataset.name}.trained_on")
     if "strangers" in values:
         known(values["strangers"], datasets, f"{file}, strangers")
     return Scale(name, file, values, datasets, own, folder)
@@ -130,6 +139,11 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     if own:
         values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
         check(values, "dataset", f"{source_file}, datasets.{name}")
+        for key in ("unlabelled", "ignore"):
+            if key in values and values["layout"] != "folder":
+                raise ValueError(
+                    f"{source_file}, datasets.{name}.{key}: only layout 'folder' has it, not {values['layout']!r}"
+                )
     elif values or source_file == OVERLAY:  # a project's data set lies where its scales read it
         found = ", ".join(values) or "none of its keys"
         raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {found}")

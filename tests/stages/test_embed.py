@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lookalike.files import read_tensors, write_tensors
+from lookalike.files import read_tensors, unpacked_names, write_tensors
 from lookalike.manifest import read_role
 from lookalike.models.saved import load
 from lookalike.stages.embed import embed
@@ -42,8 +42,8 @@ def embedded(folder, roles, *, best_epoch, settings=SETTINGS, columns=None):
 @pytest.mark.parametrize(("best_epoch", "checkpoints"), [(1, {"best", "last"}), (2, {"best"})])
 def test_the_last_checkpoint_is_kept_only_where_it_is_another(tmp_path, best_epoch, checkpoints):
     _, tensors, about = embedded(tmp_path, {"train": 1, "test": 2}, best_epoch=best_epoch)
-    assert tensors.keys() == {"labels/test"} | {f"{kind}/test/embedding" for kind in checkpoints}
-    assert about == {"best_epoch": best_epoch, "epochs": 2, "seed": 0, "code": "c", "data": "d"}
+    assert tensors.keys() == {"labels/test", "names/test"} | {f"{kind}/test/embedding" for kind in checkpoints}
+    assert about == {"best_epoch": best_epoch, "epochs": 2, "seed": 0, "code": "c", "data": "d", "pictures": 6}
     if len(checkpoints) == 2:
         assert not torch.equal(tensors["best/test/embedding"], tensors["last/test/embedding"])
 
@@ -64,10 +64,30 @@ def test_queries_and_gallery_are_kept_apart_and_training_pictures_on_request(tmp
     roles = {"train": 1, "query": 1, "gallery": 2}
     _, tensors, _ = embedded(tmp_path, roles, best_epoch=2, settings={**SETTINGS, "training_pictures": True})
     sizes = {role: 3 * each for role, each in roles.items()}
-    assert {name: len(tensor) for name, tensor in tensors.items()} == {
+    assert {name: len(tensor) for name, tensor in tensors.items() if not name.startswith("names/")} == {
         **{f"labels/{role}": size for role, size in sizes.items()},
         **{f"best/{role}/embedding": size for role, size in sizes.items()},
     }
+
+
+def test_names_of_pictures_are_kept_in_the_order_of_the_rows(tmp_path):
+    roles = {"train": 1, "query": 1, "gallery": 2}
+    manifest, tensors, _ = embedded(tmp_path, roles, best_epoch=2)
+    rows = pd.read_csv(manifest)
+    for role in ("query", "gallery"):
+        assert unpacked_names(tensors[f"names/{role}"]) == rows.loc[rows["role"] == role, "path"].tolist()
+    assert tensors["names/gallery"].dtype == torch.uint8
+
+
+def test_unlabelled_pictures_are_embedded_beside_test_pictures_or_alone(tmp_path):
+    for place, roles in enumerate(
+        ({"train": 1, "test": 2, "unlabelled": 1}, {"unlabelled": 2}, {"query": 1, "unlabelled": 1})
+    ):
+        _, tensors, about = embedded(tmp_path / str(place), roles, best_epoch=2)
+        expected = {role: 3 * each for role, each in roles.items() if role != "train"}
+        found = {name.split("/")[1]: len(tensor) for name, tensor in tensors.items() if name.startswith("best/")}
+        assert found == expected
+        assert about["pictures"] == sum(expected.values())
 
 
 def test_cameras_of_all_and_coarser_labels_of_searched_pictures_are_kept(tmp_path):

@@ -19,7 +19,7 @@ def rows(seed, count):
     return torch.randn(count, 8, generator=torch.Generator().manual_seed(seed))
 
 
-def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2), levels=None, also=None):
+def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2), levels=None, also=None, more=None):
     """Metrics of drawn embeddings, and the embeddings with what else is said of the pictures."""
     kept = ("best",) if best_epoch == 2 else ("best", "last")
     states = {f"last/{name}": tensor for name, tensor in learner("embedder").state_dict().items()}
@@ -33,7 +33,7 @@ def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2),
         for place, kind in enumerate(kept)
         for number, role in enumerate(roles)
     }
-    write_tensors(folder / "embeddings", tensors, about)
+    write_tensors(folder / "embeddings", {**tensors, **(more or {})}, about)
     paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics")}
     evaluate(settings, recall_at=recall_at, **paths, levels=levels)
     return json.loads((folder / "metrics").read_text()), tensors
@@ -132,3 +132,62 @@ def test_pictures_of_the_same_camera_are_junk_in_every_search(tmp_path):
         names = ("R@1", "R@2", "P@1", "RP", "MAP@R", "mAP", "rank1")
         found = {name: metrics["best"][f"{prefix}{name}"] for name in names}
         assert found == expected(tensors, "best", query, gallery, **cameras)
+
+
+UNLABELLED = {"labels/unlabelled": [-1, -1, -1]}
+
+
+def with_unlabelled(folder, roles, *, also=None, levels=None):
+    """Metrics with three unlabelled pictures, and all tensors."""
+    extra = {"best/unlabelled/embedding": rows(77, 3)}
+    folder.mkdir(exist_ok=True)
+    metrics, tensors = evaluated(
+        folder, roles, best_epoch=2, levels=levels, also={**UNLABELLED, **(also or {})}, more=extra
+    )
+    return metrics, {**tensors, **extra}
+
+
+def slowly(tensors, query, gallery):
+    """R@1, R@2, MAP@R and mAP of labelled queries by loops; gallery pictures without a label are never right."""
+    unit = {
+        role: torch.nn.functional.normalize(tensors[f"best/{role}/embedding"].double(), dim=1)
+        for role in (query, gallery, "unlabelled")
+    }
+    everything = torch.cat([unit[gallery], unit["unlabelled"]])
+    labels = [*tensors[f"labels/{gallery}"].tolist(), None, None, None]
+    found = {"R@1": [], "R@2": [], "MAP@R": [], "mAP": []}
+    for number, (vector, label) in enumerate(zip(unit[query], tensors[f"labels/{query}"].tolist(), strict=True)):
+        scores = (everything @ vector).tolist()
+        order = sorted(range(len(labels)), key=lambda item: -scores[item])
+        right = [labels[item] == label for item in order if not (query == gallery and item == number)]
+        if not (total := sum(right)):
+            continue
+        precisions = [sum(right[: rank + 1]) / (rank + 1) for rank in range(len(right)) if right[rank]]
+        within = [sum(right[: rank + 1]) / (rank + 1) for rank in range(total) if right[rank]]
+        for name, value in (
+            ("R@1", right[0]),
+            ("R@2", any(right[:2])),
+            ("MAP@R", sum(within) / total),
+            ("mAP", sum(precisions) / total),
+        ):
+            found[name].append(float(value))
+    return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+@pytest.mark.parametrize(("query", "gallery"), [("test", "test"), ("query", "gallery")])
+def test_unlabelled_pictures_lie_in_the_gallery_and_are_never_right_nor_a_query(tmp_path, query, gallery):
+    roles = list(dict.fromkeys((query, gallery)))
+    metrics, tensors = with_unlabelled(tmp_path / "with", roles)
+    expected_means = slowly(tensors, query, gallery)
+    assert {name: metrics["best"][name] for name in expected_means} == pytest.approx(expected_means, abs=1e-6)
+    plain, _ = evaluated(tmp_path, roles, best_epoch=2)
+    assert metrics["best"]["mAP"] < plain["best"]["mAP"]
+    assert metrics["queries"] == plain["queries"]
+    assert metrics["gallery"] == plain["gallery"] + 3
+    assert metrics["searched"] == plain["queries"] + (3 if query == gallery else 0)
+
+
+def test_unlabelled_pictures_have_no_coarser_class_either(tmp_path):
+    also = {**COARSE, "levels/family/unlabelled": [-1, -1, -1], "levels/order/unlabelled": [-1, -1, -1]}
+    metrics, _ = with_unlabelled(tmp_path, ["test"], also=also, levels={"coarse": "order"})
+    assert metrics["best"]["mAP_coarse"] < 1.0  # which it is where all pictures are of one order

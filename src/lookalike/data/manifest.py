@@ -9,9 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from lookalike.data.checksums import file_digest
+from lookalike.data.roles import LEFT_OUT
 from lookalike.files import replacing
 
-_TEXT = ("path", "role", "split", "mask", "sha256", "mask_sha256")
+_TEXT = ("path", "role", "split", "mask", "sha256", "mask_sha256", "reason")
 _BOX = ("box_x", "box_y", "box_width", "box_height")
 
 
@@ -22,10 +23,10 @@ def with_file_hashes(frame: pd.DataFrame, root: Path, *, threads: int = 8) -> pd
     needs: seconds for CUB, minutes for mini-iNaturalist.
 
     Raises:
-        ValueError: naming the first image that is empty.
+        ValueError: naming the first image that takes part and is empty.
     """
     hashed = frame.assign(bytes=frame["path"].map(lambda path: (root / path).stat().st_size).astype("int64"))
-    empty = hashed.loc[hashed["bytes"] == 0, "path"]
+    empty = hashed.loc[(hashed["bytes"] == 0) & (hashed["role"] != LEFT_OUT), "path"]
     if len(empty):
         raise ValueError(f"{root / empty.iloc[0]} is empty")
     with ThreadPoolExecutor(threads) as pool:

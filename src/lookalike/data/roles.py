@@ -9,6 +9,10 @@ import pandas as pd
 
 Selection = Sequence[int] | Sequence[str]
 ROLES = ({"train", "test"}, {"train", "query", "gallery"})
+# Beside them, of own pictures only: those of no known class, which lie in every gallery, and in a manifest those that
+# the split left out for a reason, which nothing reads.
+UNLABELLED, LEFT_OUT = "unlabelled", "left_out"
+NO_LABEL = -1  # of unlabelled pictures
 
 
 def assign_roles(
@@ -72,11 +76,11 @@ def check_no_class_is_empty(frame: pd.DataFrame, role_of: Mapping[int, str], nam
 
 def check_roles(frame: pd.DataFrame, specification: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` unless the roles belong together and agree with ``self_match``."""
-    found = set(frame["role"])
+    found = set(frame["role"]) - {UNLABELLED}
     if not any(found <= roles for roles in ROLES):
         raise ValueError(f"roles {sorted(found)} found; allowed: train, test or train, query, gallery")
     asymmetric = bool(found & {"query", "gallery"})
-    if "self_match" in specification and specification["self_match"] == asymmetric and found != {"train"}:
+    if "self_match" in specification and specification["self_match"] == asymmetric and found - {"train"}:
         raise ValueError(
             f"self_match={specification['self_match']} does not go with the roles {sorted(found)}; "
             "a test set is its own gallery, query and gallery are two"

@@ -15,7 +15,7 @@ from lookalike import parameters
 from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
 from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
-from lookalike.data.roles import check_roles
+from lookalike.data.roles import NO_LABEL, UNLABELLED, check_roles
 from lookalike.paths import project_root
 
 Specification = Mapping[str, Any]
@@ -57,13 +57,14 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
     """As ``read_split``, for a data set that a specification describes.
 
     Args:
-        specification: ``layout``, and where they apply ``title``, ``classes``, ``counts``, ``hierarchy`` and
-            ``self_match``, as in ``workflow/schemas/dataset.schema.yaml``.
+        specification: ``layout``, and where they apply ``title``, ``classes``, ``counts``, ``hierarchy``,
+            ``unlabelled``, ``ignore`` and ``self_match``, as in ``workflow/schemas/dataset.schema.yaml``.
         root: the folder that holds the layout's own top folder.
 
     Returns:
         One row per image, in the order of the layout's list: ``path`` (relative to ``root``, with ``/``), ``label``
-        (int64), ``role`` (``train``, ``test``, ``query`` or ``gallery``), and where the set has them ``coarse_<level>``
+        (int64), ``role`` (``train``, ``test``, ``query`` or ``gallery``; of the folders that the specification calls
+        so ``unlabelled``, with -1 for every label), and where the set has them ``coarse_<level>``
         (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original image), ``mask`` (path),
         ``camera``, and ``split`` (iNaturalist: ``authors`` or ``own``). PASCAL-5i has one row per image and class, and
         ``fold``. ``attrs`` holds ``title`` and what the layout says of itself, such as ``packaging`` (Cars) and
@@ -80,7 +81,9 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
     frame = _read(specification, root)
     attributes = dict(frame.attrs)
     if (hierarchy := hierarchy_path(specification, root)) is not None:
-        frame = frame.join(coarse_labels(frame, read_hierarchy(hierarchy)))
+        labelled = frame[frame["role"] != UNLABELLED]
+        coarse = coarse_labels(labelled, read_hierarchy(hierarchy))
+        frame = frame.join(coarse.reindex(frame.index, fill_value=NO_LABEL))
     _check_levels(specification, frame)
     ordered = [column for start in COLUMNS for column in frame.columns if column.startswith(start)]
     frame = frame[ordered].reset_index(drop=True)

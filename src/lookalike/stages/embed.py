@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from lookalike.files import write_tensors
-from lookalike.manifest import read_role, split_rule, test_roles
+from lookalike.files import packed_names, write_tensors
+from lookalike.manifest import embedded_roles, read_role, split_facts
 from lookalike.models.inference import represent_images
 from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS, load_model
@@ -20,7 +20,7 @@ from lookalike.training.learners import LEARNERS
 def embed(
     settings: Mapping[str, Any], *, model: str, manifest: str, root: str, embeddings: str, workers: int = 0
 ) -> None:
-    """Represent every test role, and if the recipe asks for it the training pictures, with both checkpoints.
+    """Represent every test role and unlabelled pictures, if the recipe asks for it training ones, by both checkpoints.
 
     Args:
         settings: the recipe's ``embed`` section.
@@ -29,14 +29,19 @@ def embed(
         root: folder of the pictures.
         embeddings: safetensors to write: ``<checkpoint>/<role>/<name>``, tensors with a row per picture (the last
             checkpoint only where it is not the best one), and ``(N,)`` each ``labels/<role>``, where the manifest has
-            cameras ``cameras/<role>``, and of test roles ``levels/<level>/<role>`` for each of its coarser labels.
+            cameras ``cameras/<role>``, and of test roles ``levels/<level>/<role>`` for each of its coarser labels; in
+            ``names/<role>`` the pictures' paths below ``root``, as `lookalike.files.unpacked_names` reads them.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    wanted = [*test_roles(manifest), *(["train"] if settings["training_pictures"] else [])]
+    wanted = [*embedded_roles(manifest), *(["train"] if settings["training_pictures"] else [])]
     roles = {role: read_role(manifest, root, role) for role in wanted}
     tensors = {f"labels/{role}": rows.labels for role, rows in roles.items()}
     tensors |= {f"cameras/{role}": rows.cameras for role, rows in roles.items() if rows.cameras is not None}
+    tensors |= {
+        f"names/{role}": packed_names([path.relative_to(root).as_posix() for path in rows.paths])
+        for role, rows in roles.items()
+    }
     tensors |= {
         f"levels/{level}/{role}": labels
         for role, rows in roles.items()
@@ -62,4 +67,5 @@ def embed(
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint
     facts = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
-    write_tensors(embeddings, tensors, facts | split_rule(manifest))
+    facts["pictures"] = sum(len(rows.paths) for rows in roles.values())
+    write_tensors(embeddings, tensors, facts | split_facts(manifest))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.data.roles import NO_LABEL, UNLABELLED
 from lookalike.files import read_tensors, write_json
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
@@ -38,7 +39,8 @@ def evaluate(
         embeddings: safetensors of the ``embed`` stage.
         metrics: JSON to write: per checkpoint the metrics as fractions, ``mAP_<name>`` for each level where the scoring
             gives all scores, those of the training pictures with ``train_`` before their names and without levels;
-            their epochs, and how was searched.
+            their epochs, how many ``queries`` had a label, how many were ``searched`` for, unlabelled ones too, in a
+            ``gallery`` of how many, and how was searched.
         levels: of the data set, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         tracked: whether MLflow gets a copy.
 
@@ -48,10 +50,14 @@ def evaluate(
     began = time.monotonic()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tensors, about = read_tensors(embeddings)
-    tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
+    tensors = {name: tensor.to(device) for name, tensor in tensors.items() if not name.startswith("names/")}
     query, gallery = ("query", "gallery") if "labels/query" in tensors else ("test", "test")
-    if not {"best_epoch", "epochs"} <= about.keys() or f"labels/{query}" not in tensors:
+    if not {"best_epoch", "epochs"} <= about.keys():
         raise ValueError(f"{embeddings} is of older code. Remove it, and the next call embeds again")
+    if missing := [role for role in (query, gallery) if f"labels/{role}" not in tensors]:
+        raise ValueError(f"{embeddings} holds no {missing[0]} pictures with labels: they are embedded, but not scored")
+    labelled = len(tensors[f"labels/{query}"])
+    tensors = _with_unlabelled(tensors, gallery)
     coarse = _coarse_labels(tensors, levels or {}, query, gallery, embeddings)
     scores: dict[str, dict[str, float]] = {}
     for checkpoint in CHECKPOINTS:
@@ -63,12 +69,30 @@ def evaluate(
         if "labels/train" in tensors:
             own = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at, {})
             scores[checkpoint] |= {f"train_{name}": value for name, value in own.items()}
-    counts = {"queries": len(tensors[f"labels/{query}"]), "gallery": len(tensors[f"labels/{gallery}"])}
-    counts["gallery"] -= query == gallery
+    searched, found = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
+    counts = {"queries": labelled, "searched": searched, "gallery": found - (query == gallery)}
     write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
     if tracked:
         seconds = time.monotonic() - began
         log_scores(metrics, model=model, settings={"evaluate": settings}, device=str(device), seconds=seconds)
+
+
+def _with_unlabelled(tensors: Mapping[str, Tensor], gallery: str) -> dict[str, Tensor]:
+    """The tensors with unlabelled pictures among those of the gallery, each the only one of a class of its own.
+
+    So none of them is ever right, and where the gallery searches itself none counts as a query, as it finds no other
+    picture of its class. That holds for the coarser labels, too.
+    """
+    joined = {name: tensor for name, tensor in tensors.items() if UNLABELLED not in name.split("/")}
+    if f"labels/{UNLABELLED}" not in tensors:
+        return joined
+    alone = NO_LABEL - torch.arange(len(tensors[f"labels/{UNLABELLED}"]), device=tensors[f"labels/{UNLABELLED}"].device)
+    for name in joined:
+        if gallery in name.split("/"):
+            others = tensors["/".join(UNLABELLED if part == gallery else part for part in name.split("/"))]
+            of_labels = name.startswith(("labels/", "levels/"))
+            joined[name] = torch.cat([joined[name], alone if of_labels else others])
+    return joined
 
 
 def _coarse_labels(

@@ -66,7 +66,8 @@ def test_coarse_labels_come_from_the_own_hierarchy(tmp_path, touch):
         (["a/0.jpg", "b/0.jpg"], "c", "class folder .*c holds no image"),
         (["a/0.jpg", "b/0.jpg", "stray.jpg"], None, "stray.jpg lies outside of the class folders"),
         (["a/0.jpg", "a/deep/1.jpg", "b/0.jpg"], None, "a/deep lies inside of a class folder"),
-        (["a/0.jpg"], None, "a/0.jpg lies outside of the class folders"),
+        (["a/0.jpg"], None, "a is the only class folder of .*; it takes a folder for each class, two to train on and"),
+        (["0.jpg"], None, "holds pictures and no class folders; it takes a folder for each class"),
         ([], None, "holds no class folder"),
         (["only/train/0.jpg", "only/test/0.jpg"], None, "test/0.jpg lies outside of the class folders"),
     ],
@@ -77,6 +78,63 @@ def test_a_tree_of_another_form_is_refused_by_path(tmp_path, touch, files, empty
         (tmp_path / empty).mkdir()
     with pytest.raises(ValueError, match=message):
         read_layout(FOLDER, tmp_path)
+
+
+CLASSES = [f"{name}/{number}.jpg" for name in "abcd" for number in range(2)]
+
+
+def test_unlabelled_folders_hold_pictures_of_no_class_at_any_depth(tmp_path, touch):
+    touch(tmp_path, [*CLASSES, "new/0.jpg", "new/may/1.jpg", "new/may/notes.txt", "a/later/2.jpg", "new/.thumbs/3.jpg"])
+    frame = read_layout({**FOLDER, "unlabelled": ["new", "a/later"]}, tmp_path)
+    apart = frame[frame["role"] == "unlabelled"]
+    assert sorted(apart["path"]) == ["a/later/2.jpg", "new/0.jpg", "new/may/1.jpg"]
+    assert set(apart["label"]) == {-1}
+    labelled = frame[frame["role"] != "unlabelled"].reset_index(drop=True)
+    (tmp_path / "new").rename(tmp_path.parent / f"{tmp_path.name}-new")
+    (tmp_path / "a/later/2.jpg").unlink()
+    assert labelled.equals(read_layout(FOLDER, tmp_path))
+
+
+@pytest.mark.parametrize("roles", [("train", "test"), ("train", "query", "gallery"), ("train", "query"), ("query",)])
+def test_unlabelled_folders_stand_beside_roles(tmp_path, touch, roles):
+    touch(tmp_path, [f"{role}/{name}/0.jpg" for role in roles for name in "xy"] + ["new/0.jpg"])
+    assert set(read_layout({**FOLDER, "unlabelled": ["new"]}, tmp_path)["role"]) == {*roles, "unlabelled"}
+
+
+def test_a_folder_may_hold_unlabelled_pictures_alone(tmp_path, touch):
+    touch(tmp_path, ["0.jpg", "may/1.jpg"])
+    frame = read_layout({**FOLDER, "unlabelled": ["."], "counts": {"unlabelled": {"images": 2}}}, tmp_path)
+    assert list(frame["role"]) == ["unlabelled"] * 2
+    with pytest.raises(ValueError, match=r"mine, unlabelled: 3 images expected, 2 images found"):
+        read_layout({**FOLDER, "unlabelled": ["."], "counts": {"unlabelled": {"images": 3}}}, tmp_path)
+
+
+def test_unlabelled_pictures_have_no_coarse_label(tmp_path, touch):
+    touch(tmp_path, ["a/0.jpg", "b/0.jpg", "new/0.jpg"])
+    (tmp_path / "hierarchy.csv").write_text("class_id,name,colour\n1,a,red\n2,b,blue\n")
+    frame = read_layout({**FOLDER, "unlabelled": ["new"]}, tmp_path)
+    assert frame["coarse_colour"].tolist() == [1, 0, -1]
+    assert frame["coarse_colour"].dtype == "int64"
+
+
+def test_ignored_are_names_anywhere_and_paths_with_a_slash(tmp_path, touch):
+    touch(tmp_path, [*CLASSES, "drafts/0.jpg", "a/copy_of_0.jpg", "b/copy_of_1.jpg", "c/odd/0.jpg", "stray.jpg"])
+    ignore = ["drafts", "copy_of_*", "c/odd", "stray.*"]
+    assert sorted(read_layout({**FOLDER, "ignore": ignore}, tmp_path)["path"]) == CLASSES
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"ignore": ["darfts"]}, "ignore: 'darfts' matches no file and no folder below"),
+        ({"unlabelled": ["enw"]}, "unlabelled: .*/enw is no folder; it should hold pictures of no known class"),
+        ({"unlabelled": ["a/empty"]}, "unlabelled: .*/empty holds no image"),
+    ],
+)
+def test_a_misspelt_folder_or_pattern_is_refused(tmp_path, touch, keys, message):
+    touch(tmp_path, [*CLASSES, "drafts/0.jpg", "a/empty/notes.txt"])
+    with pytest.raises(ValueError, match=message):
+        read_layout({**FOLDER, **keys}, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,49 +2,42 @@
 
 Either one tree of class folders, split by class, or ``train/`` and ``test/`` (or ``train/``, ``query/`` and
 ``gallery/``) with class folders inside. Folders of these names count as roles only if no other folder stands beside
-them: ``train`` may be a class of vehicles.
+them: ``train`` may be a class of vehicles. Folders that `unlabelled` names hold pictures of no known class, at any
+depth; what `ignore` matches is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from lookalike.data.junk import is_image, is_junk
-from lookalike.data.roles import ROLES, assign_roles
+from lookalike.data.roles import NO_LABEL, ROLES, UNLABELLED, assign_roles
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image file. Labels count from 1 in the sorted order of the class names.
+    """One row per image file. Labels count from 1 in the sorted order of the class names; unlabelled images have -1.
 
     Folders that hold nothing but one folder are passed through, as an archive's own top folder.
 
     Raises:
-        ValueError: if a class is empty, images lie outside of or too deep inside the class folders, or ``classes`` is
-            given although the folders' names say the roles.
+        ValueError: if there is one class only, a class is empty, images lie outside of or too deep inside the class
+            folders, ``classes`` is given although the folders' names say the roles, an unlabelled folder does not
+            exist or is empty, or a pattern to ignore matches nothing.
     """
-    top = root
-    while len(folders(top)) == 1 and not _images(top):
-        top = folders(top)[0]
-    parts = folders(top)
-    by_role = {part.name for part in parts} in ROLES
-    if by_role and "classes" in specification:
-        raise ValueError(f"{top} holds a folder for each role, so the split cannot be chosen by `classes`")
-    trees = parts if by_role else [top]
-    rows = pd.concat([_class_tree(tree) for tree in trees], ignore_index=True)
-    names = {label: str(name) for label, name in enumerate(sorted(rows["class_name"].unique()), start=1)}
-    frame = pd.DataFrame(
-        {
-            "path": rows["file"].map(lambda file: file.relative_to(root).as_posix()),
-            "label": rows["class_name"].map({name: label for label, name in names.items()}).astype("int64"),
-        }
-    )
-    if by_role:
-        return frame.assign(role=rows["tree"], class_name=rows["class_name"])
-    return assign_roles(frame, specification.get("classes"), names)
+    tree = _Tree(root, specification.get("ignore", ()))
+    top, apart = _top(tree, specification.get("unlabelled", ()))
+    frames = [] if top in apart else [_labelled(tree, top, apart, specification)]
+    files = list(dict.fromkeys(file for folder in apart for file in _unlabelled(tree, folder)))
+    if files:
+        rows = {"path": [tree.name(file) for file in files], "label": NO_LABEL, "role": UNLABELLED, "class_name": ""}
+        frames.append(pd.DataFrame(rows))
+    tree.refuse_idle_patterns()
+    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
 
 
 def folders(folder: Path) -> list[Path]:
@@ -53,23 +46,113 @@ def folders(folder: Path) -> list[Path]:
     return sorted(entry for entry in inside if entry.is_dir())
 
 
-def _class_tree(tree: Path) -> pd.DataFrame:
-    """``file``, ``class_name`` and ``tree`` of the images in the folders of one tree."""
-    if _images(tree):
-        raise ValueError(f"{_images(tree)[0]} lies outside of the class folders")
+class _Tree:
+    """What is seen of the files below a root: neither junk, nor hidden, nor ignored."""
+
+    def __init__(self, root: Path, patterns: Sequence[str]) -> None:
+        self.root = root
+        self._patterns = patterns
+        self._met: set[str] = set()
+
+    def name(self, path: Path) -> str:
+        """The path relative to the root, with ``/``."""
+        return path.relative_to(self.root).as_posix()
+
+    def folders(self, folder: Path) -> list[Path]:
+        """As the function of that name, without those that are ignored."""
+        return [entry for entry in folders(folder) if not self._is_ignored(entry)]
+
+    def images(self, folder: Path) -> list[Path]:
+        """Images that lie directly in a folder, sorted by name."""
+        entries = (entry for entry in sorted(folder.iterdir()) if not is_junk(entry.name) and entry.is_file())
+        return [entry for entry in entries if not self._is_ignored(entry) and is_image(entry.name)]
+
+    def refuse_idle_patterns(self) -> None:
+        """Raise ``ValueError`` naming the first pattern that no file or folder was ignored by."""
+        for pattern in self._patterns:
+            if pattern not in self._met:
+                raise ValueError(f"ignore: {pattern!r} matches no file and no folder below {self.root}")
+
+    def _is_ignored(self, path: Path) -> bool:
+        """A pattern with a slash is held against the path below the root, any other against the name alone."""
+        name = self.name(path)
+        met = {each for each in self._patterns if fnmatchcase(name if "/" in each else path.name, each)}
+        self._met |= met
+        return bool(met)
+
+
+def _top(tree: _Tree, names: Sequence[str]) -> tuple[Path, list[Path]]:
+    """The folder whose folders are classes or roles, and the unlabelled folders, which lie below it or its parents."""
+    top, apart = tree.root, {name: tree.root / name for name in names if (tree.root / name).is_dir()}
+    while (inside := [folder for folder in tree.folders(top) if folder not in apart.values()]) and not (
+        len(inside) > 1 or tree.images(top) or (apart and inside[0].name in set().union(*ROLES))
+    ):
+        top = inside[0]
+        apart |= {name: top / name for name in names if name not in apart and (top / name).is_dir()}
+    for name in names:
+        if name not in apart:
+            raise ValueError(f"unlabelled: {tree.root / name} is no folder; it should hold pictures of no known class")
+    return top, list(apart.values())
+
+
+def _labelled(tree: _Tree, top: Path, apart: Sequence[Path], specification: Mapping[str, Any]) -> pd.DataFrame:
+    """Rows of the images in class folders."""
+    parts = [folder for folder in tree.folders(top) if folder not in apart]
+    if not parts and apart and not tree.images(top):
+        return pd.DataFrame()
+    if not parts and tree.images(top):
+        what = "holds pictures and no class folders" if top == tree.root else f"is the only class folder of {tree.root}"
+        raise ValueError(f"{top} {what}; it takes a folder for each class, two to train on and two to test on at least")
+    found = {part.name for part in parts}
+    by_role = found in ROLES or bool(apart and "query" in found <= {"train", "query"})
+    if by_role and "classes" in specification:
+        raise ValueError(f"{top} holds a folder for each role, so the split cannot be chosen by `classes`")
+    rows = pd.concat([_class_tree(tree, part, apart) for part in (parts if by_role else [top])], ignore_index=True)
+    names = {label: str(name) for label, name in enumerate(sorted(rows["class_name"].unique()), start=1)}
+    frame = pd.DataFrame(
+        {
+            "path": rows["file"].map(tree.name),
+            "label": rows["class_name"].map({name: label for label, name in names.items()}).astype("int64"),
+        }
+    )
+    if by_role:
+        return frame.assign(role=rows["tree"], class_name=rows["class_name"])
+    return assign_roles(frame, specification.get("classes"), names)
+
+
+def _class_tree(tree: _Tree, place: Path, apart: Sequence[Path]) -> pd.DataFrame:
+    """``file``, ``class_name`` and ``tree`` of the images in the class folders of one place."""
+    if stray := tree.images(place):
+        raise ValueError(f"{stray[0]} lies outside of the class folders")
     rows = []
-    for folder in folders(tree):
-        images = _images(folder)
+    for folder in tree.folders(place):
+        if folder in apart:
+            continue
+        images = tree.images(folder)
         if not images:
             raise ValueError(f"class folder {folder} holds no image")
-        deeper = [inner for inner in folders(folder) if _images(inner)]
+        deeper = [inner for inner in tree.folders(folder) if inner not in apart and tree.images(inner)]
         if deeper:
             raise ValueError(f"{deeper[0]} lies inside of a class folder; images belong directly into it")
-        rows += [(image, folder.name, tree.name) for image in images]
+        rows += [(image, folder.name, place.name) for image in images]
     if not rows:
-        raise ValueError(f"{tree} holds no class folder")
+        raise ValueError(f"{place} holds no class folder")
     return pd.DataFrame(rows, columns=["file", "class_name", "tree"])
 
 
-def _images(folder: Path) -> list[Path]:
-    return sorted(entry for entry in folder.iterdir() if is_image(entry.name) and entry.is_file())
+def _unlabelled(tree: _Tree, folder: Path) -> list[Path]:
+    """Images below an unlabelled folder, at any depth.
+
+    Raises:
+        ValueError: if there is none.
+    """
+
+    def below(place: Path) -> Iterator[Path]:
+        yield from tree.images(place)
+        for inner in tree.folders(place):
+            yield from below(inner)
+
+    files = list(below(folder))
+    if not files:
+        raise ValueError(f"unlabelled: {folder} holds no image")
+    return files
