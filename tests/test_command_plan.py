@@ -8,7 +8,7 @@ from lookalike.text import WIDTH
 OWN = """
 name: own
 datasets:
-  pictures: {layout: folder, folder: pictures}
+  pictures: {layout: folder, archive: pictures.tar}
 """
 
 
@@ -65,6 +65,11 @@ def test_finished_trainings_are_taken_at_their_own_seconds(project, capsys):
     assert "finished 3 trainings in 2 min, from 3 finished runs, whatever the device was" in text
 
 
+def write_own(project):
+    (project / "own.yaml").write_text(OWN)
+    (project / "pictures.tar").touch()
+
+
 def write_split(project, *, classes):
     manifest = project / "data" / "own" / "splits" / "pictures.csv"
     manifest.parent.mkdir(parents=True)
@@ -73,16 +78,26 @@ def write_split(project, *, classes):
 
 
 def test_pictures_that_cannot_fill_a_batch_are_noticed(project, capsys):
-    (project / "own.yaml").write_text(OWN)
-    write_split(project, classes=30)
+    write_own(project)
+    write_split(project, classes=9)
     assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "on pictures, train.sampler: batch_size=180 with per_class=4 needs 45 classes, there are 30" in captured.err
+    assert "pictures: 3000 pictures of 9 training classes do not fill a batch of compared_margin_avsl (b" in captured.err
+
+
+def test_a_folder_that_is_not_there_and_a_key_given_twice_are_noticed(project, capsys):
+    (project / "own.yaml").write_text(OWN)
+    assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
+    message = f"the overlay, datasets.pictures.archive: {project}/pictures.tar is no file; it should be the archive with"
+    assert message in capsys.readouterr().err
+    (project / "own.yaml").write_text(f"{OWN}name: another\n")
+    assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
+    assert capsys.readouterr().err == f"lookalike: {project}/own.yaml, line 5: 'name' stands twice\n"
 
 
 def test_own_pictures_are_counted_by_their_split(project, capsys):
-    (project / "own.yaml").write_text(OWN)
+    write_own(project)
     text = facts(printed(capsys, "--configfile", str(project / "own.yaml"), "--no-measure"))
     assert "time unknown before the split, which counts the pictures" in text
     write_split(project, classes=300)

@@ -265,3 +265,56 @@ def test_planning_imports_neither_torch_nor_mlflow():
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
+
+
+def refused_run(recipe="margin", dataset="pictures", **values):
+    with pytest.raises(ValueError) as refused:
+        Plan(overlay(**values)).check_run(recipe, dataset)
+    return str(refused.value)
+
+
+def test_a_value_that_only_the_overlay_makes_wrong_is_blamed_on_the_overlay():
+    said = refused_run(recipe_values := "compared_margin", recipe={"train": {"batch_size": -4}})
+    assert said.startswith(f"the overlay, recipe: recipe {recipe_values} on pictures, train.batch_size: -4 is less")
+    said = refused_run(recipe={"train": {"batchsize": 4}})
+    assert said.startswith(
+        "the overlay, recipe: recipe margin on pictures, train: unknown key 'batchsize', did you mean"
+    )
+    assert "params/recipes" not in said
+
+
+def test_a_value_that_a_recipe_has_wrong_is_blamed_on_its_file(params):
+    spoil(params / "recipes" / "diml.yaml", "{name: npair}", "{name: npiar}")
+    said = refused_run("npair", recipe={"train": {"batch_size": 8}})
+    assert said.startswith("params/recipes/diml.yaml: recipe npair on pictures, train.loss.name: unknown 'npiar'")
+
+
+def test_runs_that_are_asked_for_by_name_are_checked_like_those_of_tables():
+    assert refused_run("compared_margn").startswith("recipe: unknown 'compared_margn', did you mean 'compared_margin'?")
+    assert refused_run(dataset="picture").startswith(
+        "data set of scale mine: unknown 'picture', did you mean 'pictures'?"
+    )
+    with pytest.raises(ValueError, match=r"^table: unknown 'comparson', did you mean 'comparison'\?"):
+        Plan(overlay()).runs_of("comparson")
+
+
+def test_numbers_that_yaml_takes_for_text_and_seeds_below_zero_are_refused_for_what_they_are():
+    said = refused_run(recipe={"train": {"optimiser": {"lr": {"trunk": "1e-4"}}}})
+    assert said.endswith("train.optimiser.lr.trunk: '1e-4' is text to YAML, as it has no dot; 1.0e-04 is a number")
+    with pytest.raises(ValueError, match=r"^configuration, seeds\.0: -1 is less than the minimum of 0"):
+        Plan({**MINI, "seeds": ["-1"]})
+
+
+def test_unlabelled_and_ignored_pictures_are_those_of_folders():
+    datasets = {"birds": {"layout": "cub", "folder": "x", "unlabelled": ["new"]}}
+    with pytest.raises(ValueError, match=r"datasets\.birds\.unlabelled: only layout 'folder' has it, not 'cub'"):
+        Plan(overlay(datasets=datasets))
+    for wrong in ("/new", "../new", "a/../../new"):
+        with pytest.raises(ValueError, match=r"datasets\.birds, unlabelled\.0"):
+            Plan(overlay(datasets={"birds": {"layout": "folder", "folder": "x", "unlabelled": [wrong]}}))
+
+
+def test_a_data_set_is_embedded_by_models_of_one_that_has_its_own():
+    datasets = {"a": {"layout": "folder", "folder": "x"}, "b": {"layout": "folder", "folder": "y", "trained_on": "c"}}
+    with pytest.raises(ValueError, match=r"the overlay, datasets\.b\.trained_on: unknown 'c', did you mean 'a'\?"):
+        Plan(overlay(datasets=datasets))

@@ -110,13 +110,15 @@ def _on_data(chosen: argparse.Namespace) -> int:
 
 
 def _on_plan(chosen: argparse.Namespace) -> int:
+    from lookalike.inputs import check_inputs
     from lookalike.parameters import merge, read
     from lookalike.plan import Plan
 
     given = {key: value for key in ("scale", "seeds", "tables") if (value := getattr(chosen, key)) is not None}
     overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
     plan = Plan({**merge(read("params/config.yaml", "config"), overlay), **given})
-    _ = plan.runs  # which checks every recipe, before anything is printed
+    runs = plan.runs[["recipe", "dataset"]]  # which checks every recipe, before anything is printed
+    check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     from lookalike.costs.overview import print_plan  # imports torch, for seconds
 
     print_plan(plan, measure=chosen.measure)
@@ -137,6 +139,7 @@ def _on_compare(chosen: argparse.Namespace) -> int:
 
 
 def _on_sync(chosen: argparse.Namespace) -> int:
+    from lookalike.parameters import read
     from lookalike.tracking.sync import sync
 
     overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
@@ -146,15 +149,7 @@ def _on_sync(chosen: argparse.Namespace) -> int:
 
 
 def _read_overlay(path: Path) -> Settings:
-    """Content of an overlay, read as Snakemake reads it."""
-    import yaml
+    """Content of an overlay."""
+    from lookalike.parameters import read_yaml
 
-    from lookalike.text import one_line
-
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path}: {one_line(str(error))}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} must hold a mapping, it holds {type(content).__name__}")
-    return content
+    return read_yaml(path.absolute())

@@ -52,11 +52,22 @@ def _read(path: Path) -> Settings:
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ValueError(f"{path}{line}: is no valid YAML, {error.problem}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is no valid YAML: {error}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} must hold a mapping, it holds {type(content).__name__}")
     return content
+
+
+def read_yaml(path: Path) -> Settings:
+    """Content of a YAML file without a schema, such as a user's overlay, of which no key may stand twice.
+
+    Raises:
+        ValueError: naming file and line, if the file is missing, broken, holds no mapping or a key twice.
+    """
+    return deepcopy(_read(path))
 
 
 def read(path: Path | str, schema: str) -> Settings:
@@ -150,4 +161,10 @@ def _explanation(error: Any) -> str:
         return f"{twice!r} stands twice in {error.instance}, once is right"
     if error.validator == "type" and error.validator_value == "array":
         return f"{error.instance!r} is no list, [{error.instance}] is one"
+    if error.validator == "type" and error.validator_value == "number" and _is_number(error.instance):
+        return f"{error.instance!r} is text to YAML, as it has no dot; {float(error.instance):.1e} is a number"
     return str(error.message)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[-+]?\d+[eE][-+]?\d+", value) is not None

@@ -7,6 +7,7 @@ the name of the recipe that is defined first.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -15,12 +16,12 @@ import pandas as pd
 
 from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import project_root
-from lookalike.recipes import IncompatibleError, check_recipe, known, read_recipes, sections_on
+from lookalike.recipes import IncompatibleError, check_recipe, is_right, known, read_recipes, sections_on
 from lookalike.scales import Dataset, read_scale
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.tables.entries import check_table, read_tables
-
 from lookalike.tables.terms import Row, terms_notes
+
 SEEDS = [0, 1, 2]  # of comparisons in a call with a single one
 # Which sections decide the result of a stage.
 SECTIONS = {
@@ -72,6 +73,11 @@ class Plan:
         return f"{self.scale}_held_out" if self.holds_out else self.scale
 
     @property
+    def scale_file(self) -> str:
+        """Where the scale stands, as messages call it."""
+        return self._scale.file
+
+    @property
     def several_seeds(self) -> list[int]:
         """Seeds of comparisons: a single one, which has no interval, makes way for `SEEDS`."""
         return self.seeds if len(self.seeds) > 1 else SEEDS
@@ -119,18 +125,12 @@ class Plan:
         if refused:
             notes = [f"Not possible, as {reason}: {'; '.join(points)}." for reason, points in refused.items()]
             entry = {**entry, "notes": [*entry.get("notes", []), *notes]}
+        if entry.get("terms"):
+            entry = {**entry, "notes": [*entry.get("notes", []), *terms_notes(self._terms(name))]}
         if self.holds_out and entry.get("checkpoint", "best") == "best":
             entry = {**entry, "checkpoint": "selected"}
         return entry
 
-    def _entry(self, table: str) -> Settings:
-        return self._tables[table] if table in self._tables else self.sweeps[table].table
-        if entry.get("terms"):
-            entry = {**entry, "notes": [*entry.get("notes", []), *terms_notes(self._terms(name))]}
-
-    @property
-    def tables(self) -> dict[str, Settings]:
-        """Entries of the call's tables."""
     def _terms(self, table: str) -> list[Row]:
         """Trained rows of a table on each of its data sets, with and without what the scale lays over them."""
         pairs = [
@@ -141,6 +141,14 @@ class Plan:
         ]
         return [row for row in pairs if row.train["loss"] is not None]
 
+    def _entry(self, table: str) -> Settings:
+        if table not in self._tables:
+            known(table, (*self._tables, *self.sweeps), "table")
+        return self._tables[table] if table in self._tables else self.sweeps[table].table
+
+    @property
+    def tables(self) -> dict[str, Settings]:
+        """Entries of the call's tables."""
         return {name: self.table(name) for name in self.table_names}
 
     def runs_of(self, table: str) -> pd.DataFrame:
@@ -202,8 +210,9 @@ class Plan:
         return refused
 
     def datasets_of(self, table: str) -> list[Dataset]:
-        """Data sets of this scale that fill a table, in the table's order."""
+        """Data sets of this scale that fill a table, in the table's order; none that models of another one embed."""
         wanted = self._entry(table)["datasets"]
+        filling = [each for each in self.datasets.values() if each.trained_on is None]
         if wanted == "own":
             return [each for each in filling if each != self._scale.strangers]
         return [each for name in wanted for each in filling if each.stands_for == name]
@@ -212,7 +221,6 @@ class Plan:
         """Sections of a recipe as they apply to a data set at this scale: all, or those that decide a stage."""
         sections, _ = self._sections(recipe, dataset)
         return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
-        filling = [each for each in self.datasets.values() if each.trained_on is None]
 
     def stated(self, recipe: str, dataset: str) -> Settings:
         """Sections of a recipe on a data set without what this scale lays over them."""
@@ -253,12 +261,24 @@ class Plan:
         noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
         return self._scale.strangers if noisy else None
 
+    def check_training(self, recipe: str, dataset: str) -> None:
+        """Refuse a recipe that does not exist or says what cannot be, with a ``ValueError``.
+
+        The message begins with the file whose value is wrong: what a scale lays over the recipe may be.
+        """
+        if recipe not in self._recipes:
+            known(recipe, (*self._recipes, *self._points), "recipe")
+        known(dataset, self.datasets, f"data set of scale {self.scale}")
+        if not is_right(sections := self.settings(recipe, dataset)):
+            of_scale = is_right(self.stated(recipe, dataset))
+            check_recipe(sections, self.place_of(recipe, dataset, of_scale=of_scale))
+
     def check_run(self, recipe: str, dataset: str) -> None:
-        """Refuse a recipe that cannot run on a data set of this scale, with a ``ValueError``."""
+        """Refuse a recipe that cannot run on a data set of this scale, with a ``ValueError``, as `check_training`."""
         if (recipe, dataset) in self._checked:
             return
-        place, sections = f"{self._files(recipe)}: recipe {recipe} on {dataset}", self.settings(recipe, dataset)
-        check_recipe(sections, place)
+        self.check_training(recipe, dataset)
+        place, sections = self.place_of(recipe, dataset), self.settings(recipe, dataset)
         alone = self.datasets[dataset].specification.get("self_match", True)
         if sections["evaluate"]["scoring"]["name"] == "shared_neighbours" and not alone:
             raise ValueError(
@@ -280,6 +300,11 @@ class Plan:
             reason = f"train.noise.images: scale {self.scale} names no data set as its strangers"
             raise IncompatibleError(f"{place}, ", reason)
         self._checked.add((recipe, dataset))
+
+    def place_of(self, recipe: str, dataset: str, *, of_scale: bool = False) -> str:
+        """What messages on a run begin with: the recipe's files, or where what the scale lays over it is wrong its."""
+        file = f"{self.scale_file}, recipe" if of_scale else self._files(recipe)
+        return f"{file}: recipe {recipe} on {dataset}"
 
     def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
         """By stage and recipe, the first recipe of equal sections: of those in the files and in the sweep, if any."""
@@ -340,5 +365,5 @@ def _typed(config: Mapping[str, Any]) -> Settings:
     if str(typed.get("tracking")).lower() in ("true", "false"):
         typed["tracking"] = str(typed["tracking"]).lower() == "true"
     if isinstance(typed.get("seeds"), list):
-        typed["seeds"] = [int(seed) if str(seed).lstrip("-").isdigit() else seed for seed in typed["seeds"]]
+        typed["seeds"] = [int(seed) if re.fullmatch(r"-?\d+", str(seed)) else seed for seed in typed["seeds"]]
     return typed

@@ -182,6 +182,15 @@ def check_recipe(sections: Settings, place: str) -> None:
     _check_together(sections, place)
 
 
+def is_right(sections: Settings) -> bool:
+    """Whether `check_recipe` refuses nothing."""
+    try:
+        check_recipe(sections, "")
+    except ValueError:
+        return False
+    return True
+
+
 def losses_of(method: str) -> dict[str, str]:
     """Losses that a method can be trained with: the plain ones, or for AVSL and DIML their own forms of some."""
     if method in ("avsl", "diml"):

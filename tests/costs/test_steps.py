@@ -2,8 +2,9 @@
 
 import pytest
 
-from lookalike.costs.steps import role_sizes, training_steps
+from lookalike.costs.steps import training_steps
 from lookalike.plan import Plan
+from lookalike.sizes import role_sizes
 from trainings import section
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
@@ -45,6 +46,15 @@ def test_published_sizes_are_used_until_there_is_a_manifest(params):
     assert role_sizes(dataset) == {"train": (2, 1), "test": (1, 1)}
 
 
-def test_own_pictures_are_unknown_before_their_split(params):
-    overlay = {**MINI, "name": "mine", "datasets": {"pictures": {"layout": "folder", "folder": "x"}}}
+def test_an_own_archive_is_unknown_before_its_split(params):
+    overlay = {**MINI, "name": "mine", "datasets": {"pictures": {"layout": "folder", "archive": "x.tar"}}}
     assert role_sizes(Plan(overlay).datasets["pictures"]) == {}
+
+
+def test_an_own_folder_is_listed_before_its_split(params):
+    for name in ("a/0.jpg", "a/1.jpg", "b/0.jpg", "c/0.jpg", "c/1.jpg", "d/0.jpg", "new/deep/0.jpg"):
+        (params.parent / "x" / name).parent.mkdir(parents=True, exist_ok=True)
+        (params.parent / "x" / name).touch()
+    pictures = {"layout": "folder", "folder": "x", "unlabelled": ["new"]}
+    plan = Plan({**MINI, "name": "mine", "datasets": {"pictures": pictures}})
+    assert role_sizes(plan.datasets["pictures"]) == {"train": (3, 2), "test": (3, 2), "unlabelled": (1, 1)}

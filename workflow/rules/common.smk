@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 from snakemake.io import IOFile
@@ -11,7 +12,9 @@ from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import visible_devices
 from lookalike.fidelity import PAPERS, choices
 from lookalike.figures.entries import figure_runs, read_figures
+from lookalike.inputs import check_inputs
 from lookalike.jobs import start_parent
+from lookalike.parameters import read_yaml
 from lookalike.paths import episodes_of
 from lookalike.plan import Plan
 from lookalike.recipes import known
@@ -25,8 +28,11 @@ from lookalike.trials import overruled_trials, trial_runs
 
 drop_locks_of_the_dead()
 try:
+    for path in workflow.configfiles:  # Snakemake reads these without a word on keys that stand twice
+        read_yaml(Path(path).absolute())
     plan = Plan(config)
     runs, sweeps = plan.runs, plan.sweeps  # read and checked here, also where this call needs neither
+    check_inputs(plan, list(runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)))
 except ValueError as error:  # meant for users: its message, without a trace of where it was raised
     raise WorkflowError(str(error)) from None
 
@@ -104,7 +110,20 @@ def results(kind):
 
 def result_of(kind):
     """File of an earlier stage of a job's run."""
-    return lambda wildcards: stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
+
+    def file(wildcards):
+        plan.check_run(wildcards.recipe, wildcards.dataset)
+        check_wanted(wildcards.recipe, wildcards.dataset)
+        return stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
+
+    return file
+
+
+@cache
+def check_wanted(recipe, dataset):
+    """Refuse a run that cannot be trained, also one that no table holds and that was asked for by its file."""
+    plan.check_training(recipe, dataset)
+    check_inputs(plan, [(recipe, dataset)])
 
 
 def stored(kind, recipe, dataset, seed):
@@ -161,6 +180,7 @@ def noticed(runs):
 
 def runs_of_table(wildcards, input):
     """The runs behind a table, each with where it comes from."""
+    shows_terms = plan.table(wildcards.table).get("terms", False)
     return noticed(
         [
             run
@@ -190,7 +210,6 @@ def check_results(files, runs):
 def metrics_of_table(wildcards):
     """Files with the metrics of the runs behind a table, in the order of the runs."""
     plan.refuse_unknown(table=wildcards.table)
-    shows_terms = plan.table(wildcards.table).get("terms", False)
     runs = plan.runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
     return [stored("metrics", *run) for run in runs.itertuples(index=False)]
 
@@ -280,11 +299,14 @@ def copied_manifest(dataset):
 
 
 def copied_root(dataset):
-    return f"{DATA}/pictures" if plan.picture_cache else plan.datasets[dataset].root
+    return f"{DATA}/pictures" if plan.picture_cache else dataset_of(dataset).root
 
 
 def pictures_of(wildcards):
     return copied_manifest(dataset_of(wildcards).name)
+    if hasattr(wildcards, "recipe"):
+        check_wanted(wildcards.recipe, wildcards.dataset)
+    return copied_manifest(wildcards.dataset)
 
 
 def pictures_root(wildcards):

@@ -7,9 +7,15 @@ rule split:
         f"{LOGS}/split/{{dataset}}.log",
     conda:
         "../../environment.yml"
+    threads: 4  # that decode pictures
     params:
         specification=dataset_specification,
-        code=code("lookalike.stages.download:obtain", "lookalike.stages.split:assign"),
+        broken=(plan.picture_cache or {}).get("broken", "stop"),
+        code=code(
+            "lookalike.stages.download:obtain",
+            "lookalike.stages.split:assign",
+            "lookalike.data.screening:screened",
+        ),
     message:
         "Get and split {wildcards.dataset}"
     script:

@@ -6,7 +6,9 @@ from lookalike.stages.split import split
 
 with job_log("split", snakemake.log[0]):
     split(
-        Plan(snakemake.config).datasets[snakemake.wildcards.dataset],
+        Plan(snakemake.config),
+        snakemake.wildcards.dataset,
         archives=snakemake.config["archives"],
         manifest=snakemake.output.manifest,
+        processes=snakemake.threads,
     )

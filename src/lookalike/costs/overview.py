@@ -13,10 +13,11 @@ import torch
 from lookalike.costs.hours import PICTURES, Kind, device_at_hand, finished_seconds, kind_of, picture_seconds
 from lookalike.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
 from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
-from lookalike.costs.steps import role_sizes, training_steps
+from lookalike.costs.steps import training_steps
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan import Plan
+from lookalike.sizes import role_sizes
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 INDENT = " " * 11

@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from lookalike.costs.hours import crop_size
-from lookalike.costs.steps import role_sizes
 from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.scales import Dataset
+from lookalike.sizes import role_sizes
 from lookalike.training.learner import named
 from lookalike.training.learners import LEARNERS
 
@@ -53,7 +53,9 @@ def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | Non
         sections: of the recipe, ``train`` and ``embed``.
         dataset: whose pictures are represented.
     """
-    wanted = {"test", "query", "gallery"} | ({"train"} if sections["embed"]["training_pictures"] else set())
+    wanted = {"test", "query", "gallery", "unlabelled"} | (
+        {"train"} if sections["embed"]["training_pictures"] else set()
+    )
     pictures = sum(images for role, (images, _) in role_sizes(dataset).items() if role in wanted)
     each = _representation_size(
         canonical(_of_network(sections["train"])), canonical(sections["embed"]["representation"])

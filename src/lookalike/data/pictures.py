@@ -15,6 +15,7 @@ from PIL import Image
 
 from lookalike.data.archives import workspace
 from lookalike.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
+from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json
 
 LOG = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ def resized_copy(
     """
     _check_settings(shorter_side_px, encoding, broken)
     frame = read_manifest(manifest)
+    frame = frame[frame["role"] != LEFT_OUT]
     if "sha256" not in frame:
         raise ValueError(f"{manifest} has no column sha256, which tells whether a copy belongs to these pictures")
     target = folder / f"{manifest.stem}_{shorter_side_px}px_{encoding}_{manifest_hash(frame)[:12]}"

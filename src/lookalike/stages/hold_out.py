@@ -9,6 +9,7 @@ import numpy as np
 from lookalike.data.manifest import read_manifest, write_manifest
 
 SHARE = 0.2  # of the training classes
+LEAST_CLASSES = 4  # that are needed to hold some out
 
 
 def hold_out(manifest: str, *, held_out: str, seed: int) -> None:
@@ -25,7 +26,13 @@ def hold_out(manifest: str, *, held_out: str, seed: int) -> None:
     frame = read_manifest(Path(manifest))
     training = frame[frame["role"] == "train"]
     classes = np.sort(training["label"].unique())
-    if len(classes) < 4:
-        raise ValueError(f"{manifest} has {len(classes)} training classes; to hold some out it takes at least 4")
-    chosen = np.random.default_rng(seed).permutation(classes)[: max(2, round(SHARE * len(classes)))]
+    if len(classes) < LEAST_CLASSES:
+        least = f"to hold some out it takes at least {LEAST_CLASSES}"
+        raise ValueError(f"{manifest} has {len(classes)} training classes; {least}")
+    chosen = np.random.default_rng(seed).permutation(classes)[: held_out_classes(len(classes))]
     write_manifest(training.assign(role=np.where(training["label"].isin(chosen), "test", "train")), Path(held_out))
+
+
+def held_out_classes(classes: int) -> int:
+    """How many of so many training classes are held out."""
+    return max(2, round(SHARE * classes))

@@ -7,32 +7,52 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lookalike.data import load_specification, read_layout
+from lookalike.data import load_specification, read_layout, read_manifest
 from lookalike.data.manifest import with_file_hashes, write_manifest
-from lookalike.scales import Dataset
+from lookalike.data.screening import check_readable, screened
+from lookalike.data.usable import check_usable
+from lookalike.inputs import check_batches
+from lookalike.plan import Plan
+from lookalike.sizes import sizes_of
 from lookalike.stages.download import download
 from lookalike.versions import reproduce
 
 
-def split(dataset: Dataset, *, archives: str, manifest: str) -> None:
+def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int = 1) -> None:
     """Write the manifest that every later stage reads instead of the data set's own files.
 
-    The data set is brought up to date first.
+    The data set is brought up to date first. Each picture is decoded once, so that none ends a training.
 
     Args:
-        dataset: of this call's plan.
+        plan: of the call.
+        name: of the data set.
         archives: folder with archives that are on disk already.
         manifest: CSV to write.
+        processes: that decode pictures at the same time.
+
+    Raises:
+        ValueError: naming the first picture that cannot be read or is in two classes, and how many more there are;
+            naming all recipes of the call whose batches the pictures do not fill, and what would be enough.
     """
-    if dataset.own:
-        download(dataset, archives=archives)
-        assign(dataset.specification, Path(dataset.root), Path(manifest))
-    else:
-        reproduce(f"split@{dataset.name}", [dataset.record, manifest], archives)
+    dataset = plan.datasets[name]
+    root = Path(dataset.root)
+    broken = plan.picture_cache["broken"] if plan.picture_cache else "stop"
+    if not dataset.own:
+        reproduce(f"split@{name}", [dataset.record, manifest], archives)
+        check_readable(read_manifest(Path(manifest)), root, broken, processes=processes)
+        return
+    download(dataset, archives=archives)
+    specification = {"broken": broken, **dataset.specification}
+    frame = screened(read_layout(specification, root), specification, root, processes=processes)
+    if dataset.trained_on is None:
+        check_usable(frame, name)
+        recipes = plan.runs.loc[plan.runs["dataset"] == name, "recipe"]
+        check_batches(plan, name, sizes_of(frame), list(dict.fromkeys(recipes)))
+    write_manifest(frame, Path(manifest))
 
 
 def assign(specification: Mapping[str, Any], root: Path, manifest: Path) -> None:
-    """Read, check and write the split of a data set on disk."""
+    """Read, check and write the split of a data set of the project's, whose archives are known by their checksums."""
     write_manifest(with_file_hashes(read_layout(specification, root), root), manifest)
 
 

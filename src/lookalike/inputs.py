@@ -1,0 +1,122 @@
+"""What a call needs from the disk, looked for before any job starts: folders, archives, weights, enough pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from lookalike.batch_needs import Need, unmet_need
+from lookalike.parameters import Settings
+from lookalike.paths import project_root
+from lookalike.plan import Plan
+from lookalike.scales import Dataset
+from lookalike.sizes import Sizes, role_sizes
+from lookalike.stages.hold_out import LEAST_CLASSES, held_out_classes
+
+Run = tuple[str, str]  # recipe and data set
+# Weights of torchvision have such names; which of them a network has, only torch can tell.
+OF_TORCHVISION = re.compile(r"(?!DEFAULT)[A-Z][A-Z0-9_]+")
+
+
+def check_inputs(plan: Plan, runs: Sequence[Run]) -> None:
+    """Refuse runs whose data or weights are not there, or whose pictures do not fill their batches.
+
+    What will be downloaded or drawn, and what is known only after the split, is not missed.
+
+    Args:
+        plan: of the call.
+        runs: recipes with the data sets that they run on, which `Plan.check_run` has passed.
+
+    Raises:
+        ValueError: in one line, naming what is missing, where that is asked for, and what would be right.
+    """
+    trainings = dict.fromkeys((recipe, plan.training_dataset(recipe, dataset)) for recipe, dataset in runs)
+    strangers = [each.name for training in trainings if (each := plan.strangers(*training)) is not None]
+    for name in dict.fromkeys([*(dataset for pairs in (runs, trainings) for _, dataset in pairs), *strangers]):
+        _check_data(plan.datasets[name], plan.scale_file)
+    _check_weights(plan, trainings)
+    for name in dict.fromkeys(dataset for _, dataset in trainings):
+        check_batches(plan, name, role_sizes(plan.datasets[name]), [recipe for recipe, at in trainings if at == name])
+
+
+def check_batches(plan: Plan, dataset: str, sizes: Sizes, recipes: Iterable[str]) -> None:
+    """Refuse training classes that do not fill the batches of some recipes.
+
+    Args:
+        plan: of the call.
+        dataset: name of the data set that is trained on.
+        sizes: pictures and classes of its roles; nothing is said of a role that is not among them.
+        recipes: that are trained on it.
+
+    Raises:
+        ValueError: naming all recipes that fail, and what would be enough for all of them.
+    """
+    if "train" not in sizes:
+        return
+    pictures, classes = sizes["train"]
+    if plan.holds_out and classes < LEAST_CLASSES:
+        least = f"to hold some out it takes at least {LEAST_CLASSES}"
+        raise ValueError(f"{dataset} has {classes} training classes; {least}")
+    share = (classes - held_out_classes(classes)) / classes if plan.holds_out else 1.0
+    unmet: dict[str, tuple[Settings, Need]] = {}
+    for recipe in recipes:
+        train = plan.settings(recipe, dataset, "train")["train"]
+        kept = share * train["noise"]["classes"]
+        if (need := unmet_need(train, round(kept * pictures), round(kept * classes))) is not None:
+            unmet[recipe] = train, need
+    if unmet:
+        held = " without those held out" if plan.holds_out else ""
+        raise ValueError(
+            f"{dataset}: {pictures} pictures of {classes} training classes{held} do not fill a batch of "
+            f"{', '.join(_asked(recipe, *each) for recipe, each in unmet.items())}. "
+            f"Enough: {_enough([need for _, need in unmet.values()], plan.scale_file)}"
+        )
+
+
+def _asked(recipe: str, train: Settings, need: Need) -> str:
+    return f"{recipe} (batch_size {train['batch_size']} takes {need.number} {need.what})"
+
+
+def _enough(needs: Sequence[Need], file: str) -> str:
+    """What would fill all batches: more classes or pictures, or a smaller batch."""
+    numbers = {need.what: max(each.number for each in needs if each.what == need.what) for need in needs}
+    more = " and ".join(f"{number} training {what}" for what, number in numbers.items())
+    largest = min(need.largest for need in needs)
+    return more + (f", or recipe.train.batch_size: {largest} in {file}" if largest > 1 else "")
+
+
+def _check_data(dataset: Dataset, file: str) -> None:
+    """Refuse a user's folder or archive, or a hierarchy, that does not exist."""
+    specification, place = dataset.specification, f"{file}, datasets.{dataset.name}"
+    root = project_root()
+    if "hierarchy" in specification:
+        path = root / "params" / "hierarchies" / f"{specification['hierarchy']}.csv"
+        if not path.is_file():
+            known = ", ".join(sorted(each.stem for each in path.parent.glob("*.csv")))
+            raise ValueError(f"{place}.hierarchy: {path} does not exist; known: {known}")
+    if not dataset.own:
+        return
+    split = (root / dataset.folder / "splits" / f"{dataset.name}.csv").is_file()
+    if "folder" in specification:
+        if not (folder := root / specification["folder"]).is_dir():
+            raise ValueError(f"{place}.folder: {folder} is no folder; it should be the one that holds the pictures")
+    elif "archive" in specification:
+        if not (archive := root / specification["archive"]).is_file() and not split:
+            raise ValueError(f"{place}.archive: {archive} is no file; it should be the archive with the pictures")
+    elif not ({"archives", "generator"} & specification.keys() or (root / dataset.root).is_dir()):
+        raise ValueError(f"{place}: does not say where the pictures are; `folder` or `archive` does")
+
+
+def _check_weights(plan: Plan, trainings: Iterable[Run]) -> None:
+    first: dict[str, Run] = {}
+    for recipe, dataset in trainings:
+        weights = plan.settings(recipe, dataset, "train")["train"]["backbone"]["weights"]
+        first.setdefault(weights or "", (recipe, dataset))
+    for weights, (recipe, dataset) in first.items():
+        if weights and not (project_root() / weights).is_file() and not OF_TORCHVISION.fullmatch(weights):
+            stated = plan.stated(recipe, dataset)["train"]["backbone"]["weights"]
+            place = plan.place_of(recipe, dataset, of_scale=stated != weights)
+            raise ValueError(
+                f"{place}, train.backbone.weights: {project_root() / weights} is no file; give "
+                "a file in torchvision's layout, a name of torchvision's such as IMAGENET1K_V1, or null"
+            )

@@ -1,0 +1,49 @@
+"""A split from which nothing can be learned, or in which nothing can be found, is refused with what would be enough."""
+
+import pandas as pd
+import pytest
+
+from lookalike.data.usable import check_usable
+
+
+def split(**roles):
+    """A row for each label of each role."""
+    rows = [(f"{role}/{place}", label, role) for role, labels in roles.items() for place, label in enumerate(labels)]
+    return pd.DataFrame(rows, columns=["path", "label", "role"])
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {"train": "aabb", "test": "ccdd"},
+        {"train": "aab", "test": "ccd"},
+        {"train": "aabb", "test": "cc", "unlabelled": "?"},
+        {"train": "aabb", "query": "c", "gallery": "cd"},
+    ],
+)
+def test_enough_is_enough(roles):
+    check_usable(split(**roles), "mine")
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        (
+            {"train": "aa", "test": "ccdd"},
+            "mine, train: 1 class to learn from tells nothing apart; 2 classes are enough",
+        ),
+        ({"train": "aabb", "test": "ccc"}, "mine, test: 1 class to test on tells nothing apart; 2 classes are enough"),
+        (
+            {"train": "aabb", "test": "cd"},
+            "mine, test: each of the 2 classes has 1 picture, .*; 2 pictures per class are",
+        ),
+        ({"train": "abc", "test": "ccdd"}, "mine, train: each of the 3 classes has 1 picture"),
+        ({"train": "aabb"}, "mine has no test classes; it takes at least 2"),
+        ({"unlabelled": "??"}, "mine has no training classes; models of another data set embed it if `trained_on`"),
+        ({"train": "aabb", "query": "c", "gallery": "dd"}, "no query has a picture of its class in the gallery"),
+        ({"train": "aabb", "query": "c", "unlabelled": "?"}, "no query has a picture of its class in the gallery"),
+    ],
+)
+def test_too_little_is_refused_with_what_would_be_enough(roles, message):
+    with pytest.raises(ValueError, match=message):
+        check_usable(split(**roles), "mine")

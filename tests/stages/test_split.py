@@ -1,0 +1,89 @@
+"""The split of own pictures is refused where a training would be, and says what would be enough."""
+
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lookalike.data import read_manifest
+from lookalike.parameters import read
+from lookalike.plan import Plan
+from lookalike.stages.split import split
+
+TRAIN = {"batch_size": 8, "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"}}
+
+
+def plan(pictures, **values):
+    recipe = {"train": TRAIN}
+    given = {"name": "mine", "datasets": {"street": pictures}, "recipe": recipe, "tracking": False, **values}
+    return Plan({**read("params/config.yaml", "config"), **given})
+
+
+@pytest.fixture
+def street(params):
+    """An archive of six classes of three pictures, in a project of its own."""
+    generator = np.random.default_rng(0)
+    for name in "abcdef":
+        for number in range(3):
+            path = params.parent / "street" / name / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(generator.integers(0, 255, (8, 9, 3), dtype=np.uint8)).save(path)
+    return params.parent / "street"
+
+
+def made(chosen, street):
+    manifest = street.parent / "street.csv"
+    split(chosen, "street", archives="archives", manifest=str(manifest), processes=2)
+    return read_manifest(manifest)
+
+
+def packed(street):
+    return {"layout": "folder", "archive": shutil.make_archive(str(street), "tar", street)}
+
+
+def test_an_archive_whose_classes_do_not_fill_a_batch_is_refused_for_all_recipes_of_the_call(street, capsys):
+    with pytest.raises(
+        ValueError, match=r"^street: 9 pictures of 3 training classes do not fill a batch of "
+    ) as refused:
+        made(plan(packed(street), recipe={"train": {**TRAIN, "batch_size": 16}}), street)
+    assert "compared_margin_avsl (batch_size 16 takes 4 classes)" in str(refused.value)
+    assert "compared_contextual (batch_size 16 takes 4 classes)" in str(refused.value)
+    assert str(refused.value).endswith("or recipe.train.batch_size: 9 in the overlay")
+    assert not (street.parent / "street.csv").exists()
+    assert "18 of 18 pictures decoded, 0 cannot be read" in capsys.readouterr().out
+
+
+def test_what_is_left_out_no_longer_counts(street):
+    for number in (1, 2):
+        (street / "e" / f"{number}.png").write_bytes(b"x")
+        (street / "f" / f"{number}.png").write_bytes(b"x")
+        (street / "d" / f"{number}.png").write_bytes(b"x")
+    pictures = {"layout": "folder", "folder": "street", "broken": "skip"}
+    message = "street, test: each of the 3 classes has 1 picture, .* 2 pictures per class are enough"
+    with pytest.raises(ValueError, match=message):
+        made(plan(pictures), street)
+    shutil.copy(street / "d" / "0.png", street / "d" / "1.png")
+    assert (made(plan(pictures), street)["role"] == "left_out").sum() == 5
+
+
+def test_a_choice_of_the_picture_cache_holds_for_the_split(street):
+    (street / "a" / "1.png").write_bytes(b"x")
+    cache = {"shorter_side_px": 8, "encoding": "png", "broken": "skip"}
+    pictures = {"layout": "folder", "folder": "street"}
+    with pytest.raises(ValueError, match=r"street/a/1\.png: no readable picture"):
+        made(plan(pictures), street)
+    assert (made(plan(pictures, picture_cache=cache), street)["role"] == "left_out").sum() == 1
+    with pytest.raises(ValueError, match=r"street/a/1\.png: no readable picture"):
+        made(plan({**pictures, "broken": "stop"}, picture_cache=cache), street)
+
+
+def test_pictures_without_labels_alone_need_models_of_another_data_set(street):
+    alone = {"layout": "folder", "folder": "street", "unlabelled": ["."]}
+    with pytest.raises(ValueError, match="street has no training classes; models of another data set embed it if"):
+        made(plan(alone), street)
+    datasets = {"street": {**alone, "trained_on": "other"}, "other": {"layout": "folder", "archive": "x.tar"}}
+    chosen = plan(None, datasets=datasets)
+    assert set(made(chosen, street)["role"]) == {"unlabelled"}
+    assert chosen.training_dataset("compared_margin", "street") == "other"
+    assert set(chosen.runs["dataset"]) == {"other"}
