@@ -1,0 +1,165 @@
+"""Own pictures in real calls: the overlay of the documentation as printed, and what is refused before any job."""
+
+import csv
+import json
+import re
+import shutil
+
+import pytest
+import torch
+import yaml
+from safetensors import safe_open
+from torchvision.models import squeezenet1_1
+
+from lookalike.data.figurines import write_figurines
+from lookalike.files import read_tensors, unpacked_names
+from projects import ROOT, make_project, spoil
+
+LINE = "--cores 2 tables --configfile own.yaml"
+DOCUMENT = ROOT / "docs" / "own_pictures.md"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """The two overlays of the documentation as printed, on figurines laid out as the first one says."""
+    project = make_project(tmp_path_factory.mktemp("printed") / "project")
+    blocks = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    for name, block in zip(("mine.yaml", "trial.yaml"), blocks, strict=False):
+        (project.root / name).write_text(block)
+    drawn = tmp_path_factory.mktemp("drawn") / "birds"
+    write_figurines("birds", drawn, seed=0)
+    street = project.root / "pictures" / "street"
+    classes = sorted(folder for folder in drawn.rglob("images/*") if folder.is_dir())
+    for folder in classes[:20]:
+        (street / folder.name).mkdir(parents=True)
+        for picture in sorted(folder.iterdir())[:5]:
+            shutil.copy(picture, street / folder.name)
+    for folder, place in ((classes[20], street / "new" / "may"), (classes[21], street / "drafts")):
+        shutil.copytree(folder, place)
+    (street / classes[0].name / "preview.gif").write_bytes(b"GIF")
+    first, second = (sorted((street / classes[place].name).glob("*.jpg")) for place in (0, 1))
+    shutil.copy(first[0], second[0].with_name("twice.jpg"))
+    first[1].write_bytes(b"no picture")
+    (project.root / "weights").mkdir()
+    torch.manual_seed(0)
+    torch.save(squeezenet1_1(weights=None).state_dict(), project.root / "weights" / "squeezenet1_1.pth")
+    done = project.run(LINE.replace("own.yaml", "mine.yaml trial.yaml") + " --config tracking=False")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return project
+
+
+def test_the_documented_overlay_runs_as_printed_and_leaves_out_by_name(printed):
+    with (printed.root / "data" / "trial" / "splits" / "street.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["role"] for row in rows} == {"train", "test", "unlabelled", "left_out"}
+    left_out = {row["path"].rpartition("/")[2]: row["reason"] for row in rows if row["role"] == "left_out"}
+    assert left_out["twice.jpg"].startswith("same bytes as ")
+    assert sum(reason.startswith("no readable picture") for reason in left_out.values()) == 1
+    assert len(left_out) == 3
+    log = (printed.root / "logs" / "trial" / "split" / "street.log").read_text()
+    assert all(name in log for name in left_out)
+    assert not [row for row in rows if "drafts" in row["path"] or row["path"].endswith(".gif")]
+
+
+def test_each_row_of_its_table_shows_equal_rates_and_what_it_cost(printed):
+    with (printed.root / "results" / "trial" / "tables" / "comparison.csv").open() as stream:
+        cells = list(csv.DictReader(stream))
+    trained = [cell for cell in cells if cell["label"] != "Untrained features"]
+    rates = {cell["rates"].replace(" / 1e-3 / 1e-3 /", " / 1e-3 / – /") for cell in trained}
+    assert rates == {"1e-4 / 1e-3 / – / 0.03 / 5e-3"}
+    assert all(float(cell["query_ms"]) > 0 for cell in cells)
+    assert all(float(cell["training_s"]) > 0 for cell in trained)
+    text = (printed.root / "results" / "trial" / "tables" / "comparison.md").read_text()
+    assert re.search(
+        r"Differs from the comparison's own terms, in all rows: budget\.batches_per_epoch 2 instead of 50", text
+    )
+    page = (printed.root / "results" / "trial" / "tables.html").read_text()
+    assert all(words in page for words in ("ms per query", "17 x 512", "Trained rows: adamw"))
+
+
+def test_unlabelled_pictures_are_in_the_gallery_and_names_in_the_embeddings(printed):
+    path = next((printed.root / "results" / "trial" / "embeddings" / "compared_margin").rglob("*.safetensors"))
+    tensors, about = read_tensors(path)
+    names = {role: unpacked_names(tensors[f"names/{role}"]) for role in ("test", "unlabelled")}
+    assert all(name.startswith("new/may/") for name in names["unlabelled"])
+    assert about["left_out"] == 3
+    assert about["pictures"] == sum(map(len, names.values()))
+    found = json.loads((printed.root / "results/trial/metrics/compared_margin/street/seed0.json").read_text())
+    assert found["queries"] == len(names["test"])
+    assert found["gallery"] == about["pictures"] - 1
+    with safe_open(path, framework="numpy") as stream:
+        assert len(stream.metadata()["about"]) < 500  # the names are not read with every file
+
+
+def test_every_key_of_an_overlay_and_of_its_data_sets_stands_in_the_documentation_once():
+    text = DOCUMENT.read_text()
+    keys = {
+        "dataset": {"subset", "split_seed", "super_categories", "generator", "archives", "manual", "one_of", "page"}
+        | {"published_as"},  # of the project's own data sets
+        "config": {"scale"},
+    }
+    for schema, others in keys.items():
+        properties = yaml.safe_load((ROOT / f"workflow/schemas/{schema}.schema.yaml").read_text())["properties"]
+        first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+        told = [key for cell in first_cells for key in re.findall(r"`(\w+)`", cell)]
+        for key in properties.keys() - others:
+            assert told.count(key) == (2 if key == "title" else 1), key
+
+
+LOST = {
+    "a folder": (
+        "folder: pictures}",
+        "folder: picturs}",
+        r"the overlay, datasets\.pictures\.folder: \S+/picturs is no folder",
+    ),
+    "an archive": (
+        "folder: pictures}",
+        "archive: a.tar}",
+        r"the overlay, datasets\.pictures\.archive: \S+/a\.tar is no file",
+    ),
+    "weights": (
+        "weights: null",
+        "weights: w/a.pth",
+        r"train\.backbone\.weights: \S+/w/a\.pth is no file; give a file in",
+    ),
+    "a class": (
+        "batch_size: 8",
+        "batch_size: 40",
+        r"24 pictures of 4 training classes do not fill a batch of compared_",
+    ),
+    "the first value": ("tracking: false", "tracking: false\nname: other", r"own\.yaml, line \d+: 'name' stands twice"),
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_what_an_overlay_lacks_is_refused_by_a_dry_run(project, what):
+    old, new, message = LOST[what]
+    spoil(project.root / "own.yaml", old, new)
+    done = project.run(f"-n {LINE}")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert re.search(message, said), said
+    assert "Job stats" not in said
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (
+            "results/own/metrics/npair/pictures/seed0.json",
+            r"train\.loss\.name: unknown 'npiar', did you mean 'npair'\?",
+        ),
+        ("results/own/metrics/npiar/pictures/seed0.json", r"recipe: unknown 'npiar', did you mean 'npair'\?"),
+        ("results/own/embeddings/margin/picture/seed0.safetensors", r"unknown 'picture', did you mean 'pictures'\?"),
+        ("results/own/tables/comparson.csv", r"table: unknown 'comparson', did you mean 'comparison'\?"),
+    ],
+)
+def test_a_misspelt_name_is_refused_by_a_dry_run_of_a_single_file(project, target, message):
+    spoil(project.root / "params" / "recipes" / "diml.yaml", "{name: npair}", "{name: npiar}")
+    done = project.run(f"-n {target} --cores 1 --configfile own.yaml")
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert re.search(message, said), said
+    assert "Job stats" not in said
