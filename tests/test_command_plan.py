@@ -83,13 +83,17 @@ def test_pictures_that_cannot_fill_a_batch_are_noticed(project, capsys):
     assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "pictures: 3000 pictures of 9 training classes do not fill a batch of compared_margin_avsl (b" in captured.err
+    assert (
+        "pictures: 3000 pictures of 9 training classes do not fill a batch of compared_margin_avsl (b" in captured.err
+    )
 
 
 def test_a_folder_that_is_not_there_and_a_key_given_twice_are_noticed(project, capsys):
     (project / "own.yaml").write_text(OWN)
     assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
-    message = f"the overlay, datasets.pictures.archive: {project}/pictures.tar is no file; it should be the archive with"
+    message = (
+        f"the overlay, datasets.pictures.archive: {project}/pictures.tar is no file; it should be the archive with"
+    )
     assert message in capsys.readouterr().err
     (project / "own.yaml").write_text(f"{OWN}name: another\n")
     assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2

@@ -267,15 +267,15 @@ def test_planning_imports_neither_torch_nor_mlflow():
     assert done.stdout.strip() == "[]"
 
 
-def refused_run(recipe="margin", dataset="pictures", **values):
+def refused_run(name="margin", on="pictures", **values):
     with pytest.raises(ValueError) as refused:
-        Plan(overlay(**values)).check_run(recipe, dataset)
+        Plan(overlay(**values)).check_run(name, on)
     return str(refused.value)
 
 
 def test_a_value_that_only_the_overlay_makes_wrong_is_blamed_on_the_overlay():
-    said = refused_run(recipe_values := "compared_margin", recipe={"train": {"batch_size": -4}})
-    assert said.startswith(f"the overlay, recipe: recipe {recipe_values} on pictures, train.batch_size: -4 is less")
+    said = refused_run("compared_margin", recipe={"train": {"batch_size": -4}})
+    assert said.startswith("the overlay, recipe: recipe compared_margin on pictures, train.batch_size: -4 is less")
     said = refused_run(recipe={"train": {"batchsize": 4}})
     assert said.startswith(
         "the overlay, recipe: recipe margin on pictures, train: unknown key 'batchsize', did you mean"
@@ -291,7 +291,7 @@ def test_a_value_that_a_recipe_has_wrong_is_blamed_on_its_file(params):
 
 def test_runs_that_are_asked_for_by_name_are_checked_like_those_of_tables():
     assert refused_run("compared_margn").startswith("recipe: unknown 'compared_margn', did you mean 'compared_margin'?")
-    assert refused_run(dataset="picture").startswith(
+    assert refused_run(on="picture").startswith(
         "data set of scale mine: unknown 'picture', did you mean 'pictures'?"
     )
     with pytest.raises(ValueError, match=r"^table: unknown 'comparson', did you mean 'comparison'\?"):

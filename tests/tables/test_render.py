@@ -144,3 +144,19 @@ def test_text_from_parameters_is_escaped(shown):
     assert r"50 \% \& more" in latex(laid_out)
     assert "a &lt; b &amp; c_d | γ * 2" in page([laid_out], scale="x", legend={})
     assert r"a < b & c_d \| γ \* 2" in markdown(laid_out)
+
+
+def test_a_table_of_terms_shows_them_beside_the_metrics_with_what_the_rows_cost(shown):
+    table = {"title": "mine", "datasets": "own", "metrics": ["P@1"], "terms": True, "rows": TABLE["rows"]}
+    table = {**table, "rows": [{"label": row["label"], "recipe": row["recipe"]} for row in table["rows"]]}
+    said = {"rates": "1e-4 / 1e-3", "pooling": "gem", "embedding": "3 x 512"}
+    seeds = [run(0, seed, 0.6) | said | {"query_ms": 10.0 + seed, "training_s": 100.0} for seed in (0, 1)]
+    unmeasured = run(1, 0, 0.5) | {**said, "rates": "–", "query_ms": None, "training_s": None}
+    laid_out = shown(table, [*seeds, unmeasured])
+    first, second = (dict(zip(laid_out.sections[0].header, row, strict=True)) for row in laid_out.sections[0].rows)
+    assert [first[name].text for name in ("rates", "pooling", "embedding")] == list(said.values())
+    assert (first["ms per query"].text, first["training"].text) == ("10.5", "2 min")
+    assert (second["rates"].text, second["ms per query"].text, second["training"].text) == ("–", "–", "–")
+    assert "ms per query" in markdown(laid_out)
+    assert "ms per query" in latex(laid_out)
+    assert "ms per query" in page([laid_out], scale="x", legend={})
