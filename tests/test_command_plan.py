@@ -95,9 +95,9 @@ def test_a_folder_that_is_not_there_and_a_key_given_twice_are_noticed(project, c
         f"the overlay, datasets.pictures.archive: {project}/pictures.tar is no file; it should be the archive with"
     )
     assert message in capsys.readouterr().err
-    (project / "own.yaml").write_text(f"{OWN}name: another\n")
-    assert main(["plan", "--configfile", str(project / "own.yaml")]) == 2
-    assert capsys.readouterr().err == f"lookalike: {project}/own.yaml, line 5: 'name' stands twice\n"
+    (project / "twice.yaml").write_text(f"{OWN}name: another\n")
+    assert main(["plan", "--configfile", str(project / "twice.yaml")]) == 2
+    assert capsys.readouterr().err == f"lookalike: {project}/twice.yaml, line 5: 'name' stands twice\n"
 
 
 def test_own_pictures_are_counted_by_their_split(project, capsys):
