@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lookalike.files import write_tensors
+from lookalike.metrics.clustering import nmi
 from lookalike.metrics.retrieval import retrieval_metrics
 from lookalike.stages.evaluate import evaluate
 from trainings import learner, section
@@ -89,6 +90,31 @@ def test_cut_offs_beyond_a_gallery_are_left_out_for_it_alone(tmp_path):
     assert recalls == {"R@1", "R@4", "train_R@1"}
     assert metrics["best"]["R@4"] == 1.0
     assert len(tensors["labels/train"]) - 1 < 4
+
+
+def test_nmi_is_measured_where_a_recipe_asks_for_it(tmp_path):
+    metrics, tensors = evaluated(tmp_path, ["test", "train"], best_epoch=1, settings={**SETTINGS, "nmi": True})
+    for kind in ("best", "last"):
+        assert metrics[kind]["NMI"] == nmi(tensors[f"{kind}/test/embedding"], tensors["labels/test"])
+        assert metrics[kind]["train_NMI"] == nmi(tensors[f"{kind}/train/embedding"], tensors["labels/train"])
+    without, _ = evaluated(tmp_path, ["test", "train"], best_epoch=1, settings={**SETTINGS, "nmi": False})
+    others = {name: value for name, value in metrics["best"].items() if not name.endswith("NMI")}
+    assert without["best"] == others
+
+
+def test_nmi_of_a_query_and_a_gallery_is_that_of_the_gallery(tmp_path):
+    settings = {**SETTINGS, "nmi": True}
+    metrics, tensors = evaluated(tmp_path, ["query", "gallery"], best_epoch=2, settings=settings)
+    assert metrics["best"]["NMI"] == nmi(tensors["best/gallery/embedding"], tensors["labels/gallery"])
+
+
+def test_one_line_says_that_nmi_is_not_defined_where_no_vectors_are_compared(tmp_path, capsys):
+    settings = {"count_query_in_r": False, "scoring": {"name": "shared_neighbours", "k": 2}, "nmi": True}
+    metrics, _ = evaluated(tmp_path, ["test"], best_epoch=1, settings=settings)
+    assert "NMI" not in metrics["best"]
+    assert capsys.readouterr().out == (
+        "NMI is not defined for scoring 'shared_neighbours', which compares no vectors: left out\n"
+    )
 
 
 COARSE = {"levels/family/test": [0, 0, 0, 0, 1], "levels/order/test": [0, 0, 0, 0, 0]}

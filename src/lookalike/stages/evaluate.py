@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from lookalike.data.roles import NO_LABEL, UNLABELLED
 from lookalike.files import read_tensors, write_json
+from lookalike.metrics.clustering import nmi
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
 from lookalike.metrics.tally import Levels
@@ -18,6 +19,8 @@ from lookalike.models.saved import CHECKPOINTS, load_model
 from lookalike.scoring import SCORINGS
 from lookalike.tracking import log_scores
 from lookalike.training.learner import named
+
+OF_VECTORS = ("cosine",)  # scorings that compare a vector with a vector, which is what k-means groups
 
 
 def evaluate(
@@ -38,9 +41,10 @@ def evaluate(
         model: safetensors of the training.
         embeddings: safetensors of the ``embed`` stage.
         metrics: JSON to write: per checkpoint the metrics as fractions, ``mAP_<name>`` for each level where the scoring
-            gives all scores, those of the training pictures with ``train_`` before their names and without levels;
-            their epochs, how many ``queries`` had a label, how many were ``searched`` for, unlabelled ones too, in a
-            ``gallery`` of how many, and how was searched.
+            gives all scores, ``NMI`` of the labelled pictures that are searched where the recipe asks for it and its
+            scoring compares vectors, those of the training pictures with ``train_`` before their names and without
+            levels; their epochs, how many ``queries`` had a label, how many were ``searched`` for, unlabelled ones too,
+            in a ``gallery`` of how many, and how was searched.
         levels: of the data set, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         tracked: whether MLflow gets a copy.
 
@@ -59,6 +63,8 @@ def evaluate(
     labelled = len(tensors[f"labels/{query}"])
     tensors = _with_unlabelled(tensors, gallery)
     coarse = _coarse_labels(tensors, levels or {}, query, gallery, embeddings)
+    if settings.get("nmi", False) and (name := settings["scoring"]["name"]) not in OF_VECTORS:
+        print(f"NMI is not defined for scoring {name!r}, which compares no vectors: left out")
     scores: dict[str, dict[str, float]] = {}
     for checkpoint in CHECKPOINTS:
         if checkpoint == "last" and about["best_epoch"] == about["epochs"]:
@@ -146,4 +152,8 @@ def _scored(
         levels=levels,
     )
     name, options = named(settings["scoring"])
-    return SCORINGS[name](model, *sides, search, **options)
+    scores = SCORINGS[name](model, *sides, search, **options)
+    if settings.get("nmi", False) and name in OF_VECTORS:
+        labelled = labels[1] > NO_LABEL
+        scores["NMI"] = nmi(sides[1]["embedding"][labelled], labels[1][labelled])
+    return scores

@@ -10,7 +10,7 @@ from lookalike.paths import project_root
 from lookalike.recipes import known
 from lookalike.tables.published import known_datasets, printed_rows, printed_table, repeated_row
 
-OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1")
+OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1", "NMI")
 OF_REGIONS = tuple(
     f"{ratio}_{part}"
     for ratio in ("mean_iou", "binary_iou")
