@@ -7,6 +7,8 @@ from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 
+TRIVIAL = ["tried_chance", "tried_untrained"]  # below the rows of every sweep
+
 
 @pytest.fixture
 def sweep(params):
@@ -25,7 +27,7 @@ def test_every_combination_of_two_axes_is_a_row_with_a_recipe(sweep):
         "{margin: {key: train.loss.margin, values: [0.1, 0.2]}, size: {key: train.embedding.dim, values: [64, 128]}}"
     )
     runs = plan.runs_of("tried")
-    assert list(runs["recipe"]) == ["tried_0_1_64", "tried_0_1_128", "tried_0_2_64", "tried_0_2_128"]
+    assert list(runs["recipe"]) == ["tried_0_1_64", "tried_0_1_128", "tried_0_2_64", "tried_0_2_128", *TRIVIAL]
     assert runs["label"][0] == "margin = 0.1, size = 64"
     train = plan.settings("tried_0_2_64", "cub")["train"]
     assert (train["loss"]["margin"], train["embedding"]["dim"], train["batch_size"]) == (0.2, 64, 112)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +22,7 @@ from lookalike.scales import Dataset, read_scale
 from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.tables.entries import check_table, read_tables
 from lookalike.tables.terms import Row, terms_notes
+from lookalike.tables.trivial import trivial_rows
 
 SEEDS = [0, 1, 2]  # of comparisons in a call with a single one
 # Which sections decide the result of a stage.
@@ -61,6 +63,12 @@ class Plan:
         self._checked: set[tuple[str, str]] = set()
         self._runs_of: dict[str, pd.DataFrame] = {}
         self._tables = read_tables(self._recipes, self._stand_ins)
+        files = dict(self._recipes)
+        for name, entry in self._tables.items():
+            rows, recipes = trivial_rows(name, entry, files, files[entry["rows"][0]["recipe"]])
+            self._tables[name] = {**entry, "rows": [*entry["rows"], *rows]}
+            self._recipes |= recipes
+            self._papers |= dict.fromkeys(recipes, "comparison")
         self.table_names: list[str] = list(config["tables"] if "tables" in config else scale.settings["tables"])
         for name in self.table_names:
             if name not in self._tables:
@@ -112,6 +120,10 @@ class Plan:
             raise ValueError(f"params/sweeps/{sweeps[name].family}.yaml: a table named {name!r} exists already")
         for name, sweep in sweeps.items():
             check_table(sweep.table, f"params/sweeps/{sweep.family}.yaml, {name}", self._stand_ins)
+            rows, recipes = trivial_rows(name, sweep.table, self._recipes, sweep.points[0].layers)
+            points = tuple(Point(recipe, {}, layers) for recipe, layers in recipes.items())
+            table = {**sweep.table, "rows": [*sweep.table["rows"], *rows]}
+            sweeps[name] = replace(sweep, table=table, trivial=points)
         return sweeps
 
     @property
@@ -152,10 +164,10 @@ class Plan:
         return {name: self.table(name) for name in self.table_names}
 
     def runs_of(self, table: str) -> pd.DataFrame:
-        """Runs behind one table: ``row, label, recipe, dataset, published, seed, comparable``.
+        """Runs behind one table: ``row, label, recipe, dataset, published, seed, trivial, comparable``.
 
-        ``published`` is the data set that is stood in for, ``comparable`` whether data, backbone, setting and choice of
-        the epoch are the printed ones.
+        ``published`` is the data set that is stood in for, ``trivial`` whether the row is of ``params/trivial.yaml``,
+        ``comparable`` whether data, backbone, setting and choice of the epoch are the printed ones.
 
         Raises:
             ValueError: for a recipe that cannot run on a data set of this scale.
@@ -187,13 +199,14 @@ class Plan:
         rows = [
             {"row": row, "label": values["label"], "recipe": values["recipe"]}
             | {"dataset": dataset.name, "published": dataset.stands_for or "", "seed": seed}
+            | {"trivial": values.get("trivial", False)}
             for row, values in enumerate(entry["rows"])
             if values["recipe"] not in refused
             for dataset in self.datasets_of(table)
             if dataset.stands_for in values.get("datasets", [dataset.stands_for])
             for seed in values.get("seeds", self.seeds)
         ]
-        frame = pd.DataFrame(rows, columns=["row", "label", "recipe", "dataset", "published", "seed"])
+        frame = pd.DataFrame(rows, columns=["row", "label", "recipe", "dataset", "published", "seed", "trivial"])
         for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
             self.check_run(recipe, dataset)
         return frame
@@ -308,7 +321,7 @@ class Plan:
 
     def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
         """By stage and recipe, the first recipe of equal sections: of those in the files and in the sweep, if any."""
-        points = [point.name for point in self.sweeps[sweep].points] if sweep else []
+        points = [point.name for point in self.sweeps[sweep].every] if sweep else []
         first: dict[tuple[str, ...], str] = {}
         shared: dict[tuple[str, str], str] = {}
         for recipe in (*self._recipes, *points):
@@ -351,7 +364,7 @@ class Plan:
     @cached_property
     def _points(self) -> dict[str, tuple[str, Point]]:
         """Points of all sweeps by the name of their recipe, each with the name of its sweep."""
-        return {point.name: (name, point) for name, sweep in self.sweeps.items() for point in sweep.points}
+        return {point.name: (name, point) for name, sweep in self.sweeps.items() for point in sweep.every}
 
     def _trained_on(self, recipe: str) -> str | None:
         """Published data set that a recipe names to learn from, ``None`` for those that learn where they are tested."""

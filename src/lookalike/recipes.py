@@ -226,14 +226,15 @@ def known_keys(chosen: Mapping[str, Any], names: Iterable[str], place: str) -> N
 def _check_together(sections: Settings, place: str) -> None:
     train, scoring = sections["train"], sections["evaluate"]["scoring"]["name"]
     method, dim = train["method"]["name"], train["embedding"]["dim"]
-    located, structured = sections["embed"]["representation"]["name"] == "locations", method in ("avsl", "diml")
-    if located and structured:
+    representation = sections["embed"]["representation"]["name"]
+    located, structured = representation == "locations", method in ("avsl", "diml")
+    if representation != "own" and structured:
         raise IncompatibleError(
-            f"{place}, ", f"embed.representation.name: method {method!r} keeps its 'own', not 'locations'"
+            f"{place}, ", f"embed.representation.name: method {method!r} keeps its 'own', not {representation!r}"
         )
     if scoring == "structural_matching" and not located and method != "diml":
         raise IncompatibleError(
-            f"{place}, ", "embed.representation.name: 'structural_matching' needs 'locations', not 'own'"
+            f"{place}, ", f"embed.representation.name: 'structural_matching' needs 'locations', not {representation!r}"
         )
     if located and not train["embedding"]["pooling"].startswith("average"):
         raise IncompatibleError(

@@ -52,11 +52,18 @@ class Sweep:
         family: file of ``params/sweeps`` that defines it; a target builds all of one family.
         table: its entry as those of ``params/tables``, with a row per point.
         points: in the order of the rows.
+        trivial: recipes of the rows of ``params/trivial.yaml`` below them.
     """
 
     family: str
     table: Settings
     points: tuple[Point, ...]
+    trivial: tuple[Point, ...] = ()
+
+    @property
+    def every(self) -> tuple[Point, ...]:
+        """Points and trivial ones."""
+        return self.points + self.trivial
 
 
 def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:

@@ -28,10 +28,10 @@ def model_of(method):
     return each.eval().model
 
 
-def kept(name, method, model, **options):
+def kept(name, method, model, seed=0, **options):
     kind = LEARNERS[METHODS[method].get("method", {"name": "embedder"})["name"]]
     with torch.inference_mode():
-        return REPRESENTATIONS[name](kind, **options)(model, batch()[0])
+        return REPRESENTATIONS[name](kind, seed=seed, **options)(model, batch()[0])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -78,3 +78,32 @@ def test_the_embedding_beside_the_locations_points_where_the_embedder_does():
     own, located = kept("own", "embedder", model), kept("locations", "embedder", model, side=3)
     unit = own["embedding"] / own["embedding"].norm(dim=1, keepdim=True)
     torch.testing.assert_close(located["embedding"], unit, atol=1e-5, rtol=0)
+
+
+def test_chance_is_a_unit_vector_per_picture_whatever_picture_and_network():
+    first = kept("random_vectors", "embedder", model_of("embedder"), dim=5)["embedding"]
+    again = kept("random_vectors", "avsl", None, dim=5)["embedding"]
+    assert torch.equal(first, again)
+    assert first.shape == (9, 5)
+    assert first.unique(dim=0).shape == (9, 5)  # none twice, though pictures of a batch may be equal
+    torch.testing.assert_close(first.norm(dim=1), torch.ones(9), atol=1e-6, rtol=0)
+    assert not torch.equal(first, kept("random_vectors", "embedder", None, seed=1, dim=5)["embedding"])
+
+
+def test_chance_goes_on_drawing_from_batch_to_batch():
+    draw = REPRESENTATIONS["random_vectors"](LEARNERS["embedder"], seed=3, dim=4)
+    whole = REPRESENTATIONS["random_vectors"](LEARNERS["embedder"], seed=3, dim=4)
+    images = batch()[0]
+    parts = torch.cat([draw(None, images[:4])["embedding"], draw(None, images[4:])["embedding"]])
+    assert not torch.equal(parts[:4], parts[4:8])
+    assert torch.equal(parts[:4], whole(None, images)["embedding"][:4])
+
+
+def test_chance_finds_a_positive_as_often_as_there_are_any():
+    from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
+
+    draw = REPRESENTATIONS["random_vectors"](LEARNERS["embedder"], seed=0, dim=64)
+    embeddings, labels = draw(None, torch.zeros(2000, 1))["embedding"], torch.arange(2000) % 20
+    found = retrieval_metrics_from_embeddings(embeddings, labels, embeddings, labels, ks=(1,), self_match=True)
+    assert found["R@1"] == pytest.approx(99 / 1999, abs=0.02)
+    assert found["RP"] == pytest.approx(99 / 1999, abs=0.005)

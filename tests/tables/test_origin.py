@@ -11,8 +11,8 @@ def plan(**values):
     return Plan({**read("params/config.yaml", "config"), **values})
 
 
-def of(plan, recipe, dataset):
-    return origin(plan, {"recipe": recipe, "dataset": dataset}, "results/x/metrics/a/b/seed0.json")
+def of(plan, recipe, dataset, trivial=False):
+    return origin(plan, {"recipe": recipe, "dataset": dataset, "trivial": trivial}, "results/x/metrics/a/b/seed0.json")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,10 @@ def test_a_run_as_the_paper_made_it_has_no_marks(paper):
 def test_a_small_run_on_drawn_pictures_departs_in_all(mini):
     assert of(mini, "margin", "figurines_birds")["departs"] == "DBS"
     assert set("DOBSC1") == set(DEPARTURES)
+
+
+def test_a_row_that_no_paper_has_departs_from_none(mini):
+    assert of(mini, "chance", "figurines_birds", trivial=True)["departs"] == ""
 
 
 def test_each_departure_has_its_own_mark():

@@ -72,5 +72,5 @@ def test_a_loss_with_a_row_in_two_tables_trains_nothing_but_itself(copy):
     for table in ("first", "second"):
         with (copy.root / f"results/own/tables/{table}.csv").open() as stream:
             cells = {cell["label"]: cell["mean"] for cell in csv.DictReader(stream)}
-        assert set(cells) == {"Margin", "Pull"}
+        assert set(cells) == {"Margin", "Pull", "Chance", "Untrained features"}
         assert 0 <= float(cells["Pull"]) <= 100

@@ -2,7 +2,7 @@
 
 The embeddings, as unit vectors, are grouped by k-means into as many clusters as there are labels. NMI is the mutual
 information of clusters and labels over the arithmetic mean of their entropies: 1 where they are the same partition, 0
-where one says nothing of the other. No ranking takes part, so it is defined only where pictures are compared as vectors.
+where one says nothing of the other. No ranking takes part: it is defined only where pictures are compared as vectors.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from lookalike.methods.diml.scoring import located
@@ -14,12 +15,12 @@ from lookalike.training.learner import Learner, Tensors
 Represent = Callable[[nn.Module, Tensor], Tensors]
 
 
-def own(learner: type[Learner]) -> Represent:
+def own(learner: type[Learner], *, seed: int) -> Represent:
     """What the method itself keeps."""
     return learner.represent
 
 
-def locations(learner: type[Learner], **options: Any) -> Represent:
+def locations(learner: type[Learner], *, seed: int, **options: Any) -> Represent:
     """Embedding and locations of an embedder trained in any way, for structural matching.
 
     ``options`` are ``side`` and ``pooling`` of `DIML`, and which ``global_vector`` is the embedding.
@@ -27,4 +28,25 @@ def locations(learner: type[Learner], **options: Any) -> Represent:
     return partial(located, **options)
 
 
-REPRESENTATIONS: dict[str, Callable[..., Represent]] = {"own": own, "locations": locations}
+def random_vectors(learner: type[Learner], *, seed: int, dim: int) -> Represent:
+    """A unit vector per picture, whatever it shows: what chance finds.
+
+    Args:
+        learner: not read.
+        seed: of the run.
+        dim: numbers of a vector.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def represent(model: nn.Module, images: Tensor) -> Tensors:
+        drawn = torch.randn(len(images), dim, generator=generator)
+        return {"embedding": torch.nn.functional.normalize(drawn, dim=1)}
+
+    return represent
+
+
+REPRESENTATIONS: dict[str, Callable[..., Represent]] = {
+    "own": own,
+    "locations": locations,
+    "random_vectors": random_vectors,
+}

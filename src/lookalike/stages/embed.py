@@ -53,7 +53,7 @@ def embed(
         network, about = load_model(model, checkpoint)
         network.to(device).to(memory_format=torch.channels_last)
         name, options = named(settings["representation"])
-        represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], **options)
+        represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], seed=about["seed"], **options)
         for role, rows in roles.items():
             found = represent_images(
                 represent,

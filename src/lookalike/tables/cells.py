@@ -16,7 +16,7 @@ CELL = ["row", "label", "dataset", "stand_in", "metric"]
 NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]
 PRINTED = ["printed", "printed_std", "embedding_dim", "backbone", "setting"]
 PAIR = ["against", "against_difference", "against_low", "against_high", "against_n"]
-ORIGIN = ["departs", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild"]
+ORIGIN = ["departs", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild", "trivial"]
 COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
 TERMS, COSTS = ["rates", "pooling", "embedding"], ["query_ms", "training_s"]  # of tables that show their terms
 COUNTS = ["n", "queries", "against_n"]
@@ -39,7 +39,8 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         The columns `COLUMNS`, and `TERMS` and `COSTS` where the table asks for them; numbers in percent. ``std`` is
         empty for a single seed, ``difference`` where data set, backbone or setting are not the published ones.
         ``printed`` is text, digit by digit. ``against`` names the row that this one is compared with seed by seed.
-        ``runs`` and what follows say where a number comes from.
+        ``runs`` and what follows say where a number comes from, ``trivial`` that it belongs to a row beside which the
+        others count.
 
     Raises:
         ValueError: if a row names a printed row, or a row to be held against, that does not exist.
@@ -53,6 +54,8 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
     )
     places = dict(zip(rows["entry"], rows["row"], strict=True))
     cells["label"] = cells["entry"].map(labels)
+    trivial = {entry for entry, row in enumerate(table["rows"]) if row.get("trivial", False)}
+    cells["trivial"] = cells["entry"].isin(trivial).map({True: "yes", False: ""})
     cells["row"] = [places.get(entry, len(rows) + entry) for entry in cells["entry"]]
     comparable = cells.pop("comparable").eq(True)
     cells = cells.astype(dict.fromkeys(COUNTS, "Int64"))  # whole numbers also beside empty cells

@@ -33,15 +33,15 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str) -> Settings:
 
     Returns:
         ``metrics_file``; ``settings``, the digest of all settings that decide the result; ``departs``, marks of
-        `DEPARTURES` that hold for this run alone; ``query_in_r``, whether R counts the query; and ``options`` that a
-        rebuilding call of Snakemake needs.
+        `DEPARTURES` that hold for this run alone, none for a row that no paper has; ``query_in_r``, whether R counts
+        the query; and ``options`` that a rebuilding call of Snakemake needs.
     """
     recipe, dataset = run["recipe"], run["dataset"]
     settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
     return {
         "metrics_file": metrics,
         "settings": settings_digest(settings),
-        "departs": _departures(plan, recipe, dataset, settings),
+        "departs": "" if run["trivial"] else _departures(plan, recipe, dataset, settings),
         "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
         "options": rebuilding_options(plan),
     }

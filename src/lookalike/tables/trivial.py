@@ -1,0 +1,62 @@
+"""Rows beside which those of a table count: chance and the untrained start, of ``params/trivial.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lookalike.parameters import Settings, read
+from lookalike.recipes import known
+
+FILE = "params/trivial.yaml"
+# What a trivial row has in common with the first row of its table: what is measured, not what is learned.
+PROTOCOL = {
+    "train": ("backbone", "test_image"),
+    "embed": ("training_pictures",),
+    "evaluate": ("count_query_in_r", "nmi"),
+}
+
+
+def trivial_rows(
+    table: str, entry: Mapping[str, Any], recipes: Mapping[str, Sequence[Settings]], first: Sequence[Settings]
+) -> tuple[list[Settings], dict[str, list[Settings]]]:
+    """The rows that a table gets below its own, and their recipes.
+
+    Args:
+        table: its name.
+        entry: of the table, as the files or a sweep give it.
+        recipes: layers of the recipes of the files.
+        first: layers of the recipe of the table's first row.
+
+    Returns:
+        Rows with ``trivial: true``, and layers by the names ``<table>_<recipe>``. None for a table of segmentation.
+
+    Raises:
+        ValueError: for a recipe that does not exist, or a label that a row of the table has already.
+    """
+    if any(layer.get("segment") for layer in first):
+        return [], {}
+    rows, layers = [], {}
+    for row in read(FILE, "trivial")["rows"]:
+        known(row["recipe"], recipes, f"{FILE}, row {row['label']!r}, recipe")
+        if row["label"] in (own["label"] for own in entry["rows"]):
+            raise ValueError(f"table {table}, row {row['label']!r}: {FILE} gives every table this row, leave it out")
+        recipe = f"{table}_{row['recipe']}"
+        rows.append({**row, "recipe": recipe, "trivial": True})
+        layers[recipe] = [*recipes[row["recipe"]], *map(_protocol, first)]
+    return rows, layers
+
+
+def _protocol(layer: Settings) -> Settings:
+    """What `PROTOCOL` names of one layer, also of its values for single data sets."""
+    found: Settings = {
+        stage: {key: values[key] for key in keys if key in values}
+        for stage, keys in PROTOCOL.items()
+        if (values := layer.get(stage))
+    }
+    if "backbone" in found.get("train", {}):  # batch norm is how it would be trained
+        backbone = found["train"]["backbone"]
+        found["train"]["backbone"] = {key: value for key, value in backbone.items() if key != "batch_norm"}
+    if "per_dataset" in layer:
+        found["per_dataset"] = {name: _protocol(values) for name, values in layer["per_dataset"].items()}
+    return found

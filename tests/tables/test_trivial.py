@@ -1,0 +1,85 @@
+"""Every table of retrieval has a row of chance and one of the untrained start, measured as its other rows are."""
+
+import pytest
+
+from lookalike.plan import Plan
+from projects import spoil
+
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
+LABELS = ["Chance", "Untrained features"]
+PROTOCOL = [("train", "test_image"), ("embed", "training_pictures"), ("evaluate", "count_query_in_r")]
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return Plan({**MINI, "scale": "paper"})
+
+
+def test_every_table_of_retrieval_has_them_and_none_of_segmentation(paper):
+    for name in [*paper.table_names, "comparison", "methods", "ci_recipes", "ci_levels", "ci_cameras"]:
+        rows = paper.table(name)["rows"]
+        expected = [] if name in ("sam_4", "sam_5") else LABELS
+        assert [row["label"] for row in rows if row.get("trivial")] == expected, name
+        assert [row["label"] for row in rows[len(rows) - len(expected) :]] == expected
+
+
+def test_they_are_measured_as_the_first_row_of_their_table_is(paper):
+    for name in paper.table_names:
+        runs = paper.runs_of(name)
+        first = runs.iloc[0]["recipe"]
+        for run in runs[runs["trivial"]].itertuples():
+            theirs, ours = (paper.settings(recipe, run.dataset) for recipe in (first, run.recipe))
+            assert [ours[stage][key] for stage, key in PROTOCOL] == [theirs[stage][key] for stage, key in PROTOCOL]
+            assert ours["train"]["backbone"]["name"] == theirs["train"]["backbone"]["name"]
+            assert (ours["train"]["loss"], ours["evaluate"]["scoring"]) == (None, {"name": "cosine"})
+
+
+def test_the_network_of_a_table_with_one_of_its_own_is_looked_at_untrained(paper):
+    [run] = paper.runs_of("sam_3").query("label == 'Untrained features'").itertuples()
+    train = paper.settings(run.recipe, run.dataset)["train"]
+    assert (train["backbone"]["last_stride"], train["test_image"]["crop_px"]) == (1, [384, 128])
+
+
+def test_their_results_are_shared_and_cost_one_training_per_data_set_at_mini():
+    plan = Plan(MINI)
+    trivial = plan.runs[plan.runs["trivial"]]
+    stored = {
+        stage: {(plan.shared(stage, run.recipe, run.dataset), run.dataset) for run in trivial.itertuples()}
+        for stage in ("train", "embed", "evaluate")
+    }
+    assert {recipe for recipe, _ in stored["train"]} == {"untrained"}
+    assert len(stored["train"]) == trivial["dataset"].nunique() == 6
+    assert {recipe.partition("_")[0] for recipe, _ in stored["evaluate"]} == {"chance", "untrained"}
+    assert len(stored["evaluate"]) == 20
+    assert len(trivial) > 2 * len(stored["evaluate"])
+
+
+def test_own_pictures_get_them_too():
+    pictures = {"pictures": {"layout": "folder", "folder": "x"}}
+    plan = Plan({**MINI, "name": "mine", "datasets": pictures})
+    runs = plan.runs_of("comparison")
+    assert list(runs.loc[runs["trivial"], "label"]) == LABELS
+    assert plan.shared("train", "comparison_chance", "pictures") == "untrained"
+
+
+def test_a_sweep_gets_rows_but_no_points():
+    plan = Plan({**MINI, "tables": ["grid"]})
+    assert list(plan.runs_of("grid")["label"][-2:]) == LABELS
+    assert "grid_chance" not in {point.name for point in plan.sweeps["grid"].points}
+    assert plan.shared("evaluate", "grid_untrained", "figurines_birds") == "untrained_counted"
+
+
+def test_a_table_that_names_such_a_row_itself_is_refused(params):
+    spoil(
+        params / "tables" / "comparison.yaml", "rows: &rows\n", "rows: &rows\n    - {label: Chance, recipe: margin}\n"
+    )
+    with pytest.raises(
+        ValueError, match=r"table comparison, row 'Chance': params/trivial\.yaml gives every table this"
+    ):
+        Plan(MINI)
+
+
+def test_a_recipe_that_does_not_exist_is_refused(params):
+    spoil(params / "trivial.yaml", "recipe: chance", "recipe: chanse")
+    with pytest.raises(ValueError, match=r"params/trivial\.yaml, row 'Chance', recipe: unknown 'chanse', did you mean"):
+        Plan(MINI)
