@@ -66,7 +66,8 @@ def test_every_number_of_a_printed_table_can_be_read_in_each_form(place, tmp_pat
     shown = for_readers(name, entries()[name], read_cells(tmp_path / "cells.csv"), "nothing")
     form = {"md": markdown(shown), "tex": latex(shown), "html": page([shown], scale="nothing", legend={})}
     plain = form["html"].replace("<b>", "").replace("</b>", "")
-    cells = [cell.text for section in shown.sections for row in section.rows for cell in row]
+    grids = [grid for section in shown.sections for grid in (section.measured, section.quoted) if grid]
+    cells = [cell.text for grid in grids for row in grid.rows for cell in row.cells]
     for line in PRINTED[place]:
         text = line["value"] + (f" ± {line['std']}" if line["std"] else "")
         assert text in cells

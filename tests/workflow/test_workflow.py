@@ -125,7 +125,8 @@ def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
 def test_a_changed_evaluation_trains_nothing(copy):
     old = "embedding: {dim: 512}}, embed: *embed, evaluate: *plain}"
     copy.edit("params/recipes/comparison.yaml", old, old.replace("*plain", "{count_query_in_r: true}"))
-    assert planned(copy) == ["Assemble comparison", "Evaluate compared_margin"]
+    counted = ["Evaluate chance_counted", "Evaluate compared_margin", "Evaluate untrained_counted"]  # as the first row
+    assert planned(copy) == ["Assemble comparison", *counted]
 
 
 def test_a_misspelt_key_is_refused_before_any_job(copy):

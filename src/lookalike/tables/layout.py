@@ -8,14 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.cells import TERMS
-from lookalike.tables.notes import notes_of, table_notes
+from lookalike.tables.best import NO_BEST, best_row
+from lookalike.tables.cells import COLUMNS
+from lookalike.tables.notes import nmi_note, notes_of, shown_departures, table_notes
+from lookalike.tables.words import BACKBONES, column_words, dataset_words, label_words, metric_words, setting_words
 from lookalike.text import human_seconds
 
 DASH = "–"
-# Metrics without a best value: of training pictures, and gains over another row.
-NO_BEST = ("train_", "delta_")
-PRINTED_PARTS = {"embedding_dim": "size", "backbone": "backbone", "setting": "set-up"}
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,35 @@ class Cell:
     Attributes:
         text: what it says.
         best: whether it is the best of its column.
-        origin: where a measured number comes from, by what it is called; empty for all other cells.
+        seeds: number of seeds behind a measured number, 0 for all other cells.
     """
 
     text: str
     best: bool = False
+    seeds: int = 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Attributes:
+        cells: in the order of the header.
+        origin: where its measured numbers come from, by what it is called; empty without any.
+        trivial: whether it is there for the others to be held against, and no paper's.
+    """
+
+    cells: tuple[Cell, ...]
     origin: Mapping[str, str] = field(default_factory=dict)
+    trivial: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows below a header; its first column names the row."""
+
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -40,20 +62,20 @@ class Section:
     Attributes:
         dataset: published data set, or the user's own.
         heading: the data set and what stands in for it.
+        best: a sentence on the best row, empty beside printed numbers.
         remarks: what holds for the whole section.
-        header: names of the columns.
-        rows: cells in the order of the header.
-        pairs_header: names of the columns of the paired differences, empty if there are none.
-        pairs: rows of paired differences.
+        measured: rows with a number of ours, ``None`` without any.
+        quoted: printed rows without one, ``None`` without any.
+        pairs: paired differences between rows, ``None`` without any.
     """
 
     dataset: str
     heading: str
+    best: str
     remarks: tuple[str, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    pairs_header: tuple[str, ...] = ()
-    pairs: tuple[tuple[Cell, ...], ...] = ()
+    measured: Grid | None = None
+    quoted: Grid | None = None
+    pairs: Grid | None = None
 
 
 @dataclass(frozen=True)
@@ -65,12 +87,16 @@ class ReaderTable:
         title: what it shows.
         notes: how it was measured, and what to know about it.
         sections: one per data set, or per stand-in where several stand for the same one.
+        printed: whether printed numbers stand in it.
+        stands_in: whether other data than the papers' stand beside printed numbers.
     """
 
     name: str
     title: str
     notes: Sequence[str]
     sections: Sequence[Section]
+    printed: bool = False
+    stands_in: bool = False
 
 
 def for_readers(name: str, table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> ReaderTable:
@@ -82,90 +108,128 @@ def for_readers(name: str, table: Mapping[str, Any], cells: pd.DataFrame, scale:
         cells: as ``read_cells`` returns them.
         scale: what the scale calls itself.
     """
+    cells = shown_departures(cells)
     found = []
     for dataset, part in cells.groupby("dataset", sort=False):
         stand_ins = [stand_in for stand_in in part["stand_in"].unique() if stand_in]
         for stand_in in stand_ins or [""]:
             own = part[part["stand_in"].isin([stand_in, ""])]
-            found.append(_section(str(dataset), stand_in, own, notes_of(table, str(dataset))))
-    return ReaderTable(name, table["title"], table_notes(table, cells, scale), found)
+            found.append(_section(str(dataset), stand_in, own, table))
+    printed = bool((cells["printed"] != "").any())
+    stands_in = bool(cells["departs"].str.contains("D").any())
+    return ReaderTable(name, table["title"], table_notes(table, cells, scale), found, printed, stands_in)
 
 
-def _section(dataset: str, stand_in: str, cells: pd.DataFrame, notes: Sequence[str]) -> Section:
-    heading = f"{dataset} ({stand_in} stands in)" if stand_in not in ("", dataset) else dataset
+def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: Mapping[str, Any]) -> Section:
+    heading = dataset_words(dataset)
+    if stand_in not in ("", dataset):
+        heading += f" ({dataset_words(stand_in)} in its place)"
     remarks = [] if stand_in else ["Not run at this scale: printed numbers only."]
-    first = cells.drop_duplicates("row").set_index("row")
-    columns: dict[str, list[Cell]] = {"method": [Cell(label) for label in first["label"]]}
-    # Printed parts of a row stand in each of its printed cells, but not in those of ours that are not printed.
-    printed = cells[cells["printed"] != ""].drop_duplicates("row").set_index("row")
-    constant = []
-    for part, name in PRINTED_PARTS.items():
-        values = printed[part].unique()
-        if len(values) > 1:
-            texts = printed[part].str.replace(";", ", ").reindex(first.index, fill_value="").replace("", DASH)
-            columns[name] = [Cell(text) for text in texts]
-        elif len(values) and values[0]:
-            constant.append(f"{name} {values[0]}")
-    if constant:
-        remarks.append(f"Printed rows: {', '.join(constant)}.")
-    departs = cells[cells["departs"] != ""].drop_duplicates("row").set_index("row")["departs"]
-    if len(departs):
-        columns["departs"] = [Cell(text) for text in departs.reindex(first.index, fill_value="").replace("", DASH)]
-    for name in TERMS:
-        if name in cells:
-            columns[name] = [Cell(text or DASH) for text in first[name]]
+    measured = cells.groupby("row")["mean"].transform(lambda means: means.notna().any())
+    parts, constant = _printed_parts(cells)
+    remarks += [f"Printed rows: {', '.join(constant)}."] if constant else []
+    beside, constant = _printed_parts(cells[measured], [*parts])
+    remarks += [f"Printed rows beside ours: {', '.join(constant)}."] if constant else []
+    departs = set(cells.loc[cells["mean"].notna() & (cells["trivial"] != "yes"), "departs"])
+    if len(departs) == 1 and (marks := departs.pop()):
+        remarks.append(f"Departs, all rows of ours: {marks}.")
+    remarks += nmi_note(cells)
+    return Section(
+        dataset,
+        heading,
+        "" if "published" in table else best_row(cells, table["metrics"]),
+        (*remarks, *notes_of(table, dataset)),
+        measured=_grid(cells, cells[measured], beside, departs),
+        quoted=_grid(cells, cells[~measured], parts, departs),
+        pairs=_pairs(cells),
+    )
+
+
+def _grid(cells: pd.DataFrame, chosen: pd.DataFrame, parts: pd.DataFrame, departs: set[str]) -> Grid | None:
+    """Some rows of a section; the best of a column is that of the whole section."""
+    if chosen.empty:
+        return None
+    first = chosen.drop_duplicates("row").set_index("row")
+    ours = chosen[chosen["mean"].notna()].drop_duplicates("row").set_index("row")
+    labels = map(label_words, first["label"], first["setting"], first["embedding_dim"])
+    columns: dict[str, list[Cell]] = {"method": [Cell(label) for label in labels]}
     for metric, column in cells.groupby("metric", sort=False):
         columns |= _metric_columns(str(metric), column.set_index("row"), first.index)
-    if "query_ms" in cells:
-        columns["ms per query"] = [Cell(DASH if pd.isna(value) else f"{value:.3g}") for value in first["query_ms"]]
-        columns["training"] = [Cell(DASH if pd.isna(value) else human_seconds(value)) for value in first["training_s"]]
-    header, pairs = _pairs(cells)
-    rows = tuple(zip(*columns.values(), strict=True))
-    return Section(dataset, heading, (*remarks, *notes), tuple(columns), rows, header, pairs)
+    for name in map(str, first.columns.difference(COLUMNS, sort=False)):
+        columns[column_words(name)] = [Cell(_other(name, value)) for value in ours.reindex(first.index)[name]]
+    if departs and len(ours):
+        marks = ours["departs"].where(ours["trivial"] != "yes").reindex(first.index).fillna("")
+        columns["departs"] = [Cell(mark or DASH) for mark in marks]
+    printed = first.index.intersection(parts.index)
+    if len(printed):
+        for part in parts:
+            texts = parts[part].reindex(first.index, fill_value="").replace("", DASH)
+            columns[f"printed: {part}"] = [Cell(text) for text in texts]
+    origins = [_origin(ours.loc[row]) if row in ours.index else {} for row in first.index]
+    trivial = first["trivial"] == "yes"
+    lines = zip(zip(*columns.values(), strict=True), origins, trivial, strict=True)
+    return Grid(tuple(columns), tuple(Row(*line) for line in lines))
+
+
+def _printed_parts(
+    cells: pd.DataFrame, wanted: Sequence[str] = ("size", "backbone", "set-up")
+) -> tuple[pd.DataFrame, list[str]]:
+    """What printed rows say of themselves, by row, where they differ; and in words where they do not."""
+    # Printed parts of a row stand in each of its printed cells, but not in those of ours that are not printed.
+    printed = cells[cells["printed"] != ""].drop_duplicates("row").set_index("row")
+    words = {
+        "size": printed["embedding_dim"],
+        "backbone": printed["backbone"].replace(BACKBONES),
+        "set-up": printed["setting"].map(setting_words),
+    }
+    values = {name: list(words[name].unique()) for name in wanted}
+    differing = {name: words[name] for name in wanted if len(values[name]) > 1}
+    constant = [f"{name} {found[0]}" for name, found in values.items() if len(found) == 1 and found[0]]
+    return pd.DataFrame(differing), constant
 
 
 def _metric_columns(metric: str, column: pd.DataFrame, rows: pd.Index) -> dict[str, list[Cell]]:
     """Ours, the printed values and their difference, each left out where it holds nothing."""
-    found = {}
-    if column["mean"].notna().any():
-        cells = {row: Cell(_ours(cell), origin=_origin(cell)) for row, cell in column.iterrows()}
-        found[metric] = _emphasised(metric, cells, column["mean"].round(1), rows)
-    if (column["printed"] != "").any():
-        cells = {row: Cell(_printed(cell)) for row, cell in column.iterrows()}
-        found[f"{metric} printed"] = _emphasised(metric, cells, column["published"], rows)
-    if column["difference"].notna().any():
-        differences = column["difference"].reindex(rows)
-        found[f"{metric} difference"] = [Cell(_signed(value)) for value in differences]
+    found, name, here = {}, metric_words(metric), column.loc[column.index.intersection(rows)]
+    if here["mean"].notna().any():
+        cells = {row: Cell(_ours(cell), seeds=_seeds(cell)) for row, cell in here.iterrows()}
+        found[name] = _emphasised(metric, cells, column["mean"].round(1), rows)
+    if (here["printed"] != "").any():
+        cells = {row: Cell(_printed(cell)) for row, cell in here.iterrows()}
+        found[f"{name} printed"] = _emphasised(metric, cells, column["published"], rows)
+    if here["difference"].notna().any():
+        found[f"{name} difference"] = [Cell(_signed(value)) for value in here["difference"].reindex(rows)]
     return found
 
 
 def _emphasised(metric: str, cells: Mapping[object, Cell], values: pd.Series, rows: pd.Index) -> list[Cell]:
-    """Cells of all rows of a column, the best of at least two marked, ties too."""
+    """Cells of some rows of a column, the best of at least two marked, ties too."""
     competing = values.dropna()
     best = competing.max() if len(competing) > 1 and not metric.startswith(NO_BEST) else None
     return [
-        Cell(cells[row].text, best is not None and values[row] == best, cells[row].origin)
+        Cell(cells[row].text, best is not None and values[row] == best, cells[row].seeds)
         if row in cells
         else Cell(DASH)
         for row in rows
     ]
 
 
-def _pairs(cells: pd.DataFrame) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
+def _pairs(cells: pd.DataFrame) -> Grid | None:
     """Rows that are held against another one, with their difference and its interval per metric."""
     paired = cells[cells["against"] != ""]
     if paired.empty:
-        return (), ()
+        return None
     metrics = list(paired["metric"].unique())
-    return ("method", "against", "n", *metrics), tuple(_paired_rows(paired, metrics))
+    header = ("method", "against", "n", *map(metric_words, metrics))
+    return Grid(header, tuple(_paired_rows(paired, metrics)))
 
 
-def _paired_rows(paired: pd.DataFrame, metrics: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+def _paired_rows(paired: pd.DataFrame, metrics: Sequence[str]) -> Iterator[Row]:
     for _, row in paired.groupby("row", sort=False):
         first = row.iloc[0]
         of_metric = {cell["metric"]: Cell(_interval(cell)) for _, cell in row.iterrows()}
         name = [Cell(first["label"]), Cell(first["against"]), Cell(f"{first['against_n']:.0f}")]
-        yield (*name, *(of_metric.get(metric, Cell(DASH)) for metric in metrics))
+        yield Row((*name, *(of_metric.get(metric, Cell(DASH)) for metric in metrics)))
 
 
 def _interval(cell: pd.Series) -> str:
@@ -180,10 +244,23 @@ def _ours(cell: pd.Series) -> str:
     return f"{cell['mean']:.1f}{deviation}"
 
 
+def _seeds(cell: pd.Series) -> int:
+    return 0 if pd.isna(cell["n"]) else int(cell["n"])
+
+
 def _printed(cell: pd.Series) -> str:
     return (
         DASH if not cell["printed"] else cell["printed"] + (f" ± {cell['printed_std']}" if cell["printed_std"] else "")
     )
+
+
+def _other(name: str, value: Any) -> str:
+    """Cell of a column that only some tables have, text or a number; seconds where its name ends so."""
+    if pd.isna(value) or value == "":
+        return DASH
+    if isinstance(value, str):
+        return value
+    return human_seconds(value) if name.endswith("_s") else f"{value:.3g}"
 
 
 def _signed(value: float) -> str:
@@ -191,8 +268,6 @@ def _signed(value: float) -> str:
 
 
 def _origin(cell: pd.Series) -> dict[str, str]:
-    """Where a measured cell comes from."""
-    if pd.isna(cell["mean"]):
-        return {}
-    words = {name: str(cell[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code")}
+    """Where the measured numbers of a row come from."""
+    words = {name: str(cell[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if cell[name]}
     return {**words, "R counts the query": cell["query_in_r"], "in MLflow": cell["mlflow"], "made by": cell["rebuild"]}

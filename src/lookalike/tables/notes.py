@@ -7,13 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.origin import DEPARTURES
+from lookalike.tables.origin import DEPARTURES, OLDER
 
 CHECKPOINTS = {
-    "best": "the epoch with the best R@1 on the test split, as the papers report it",
+    "best": "the epoch with the best R@1 on the test split",
     "selected": "the epoch with the best R@1 on a fifth of the training classes, in a training without these",
     "last": "the last epoch",
 }
+
+NOT_COMPARABLE = (
+    "Pictures, network and budget are not the papers': rows of ours are for comparing with each other, not with "
+    "printed numbers."
+)
 
 
 def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> list[str]:
@@ -25,23 +30,44 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
         scale: what the scale calls itself.
     """
     measured = cells[cells["n"].notna()]
+    printed = bool((cells["printed"] != "").any())
     seeds = sorted({int(seed) for text in measured["seeds"] for seed in text.split()})
     if seeds:
         numbers = sorted({int(n) for n in measured["n"]})
         over = f"n = {' to '.join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))} "
         over += f"(seed{'s' if len(seeds) > 1 else ''} {', '.join(str(seed) for seed in seeds)})"
         spread = ", mean ± standard deviation over seeds" if len(seeds) > 1 else ""
-        shown = CHECKPOINTS[table.get("checkpoint", "best")]
+        checkpoint = table.get("checkpoint", "best")
+        shown = CHECKPOINTS[checkpoint] + (", as the papers report it" if printed and checkpoint == "best" else "")
         how = f"In percent, test classes never seen in training; {shown}; {over}{spread}.{_how_r_counts(measured)}"
     else:
         how = "In percent, printed numbers only: nothing of this table is run."
     marks = {mark: words for mark, words in DEPARTURES.items() if measured["departs"].str.contains(mark).any()}
     legend = "; ".join(f"{mark} {words}" for mark, words in marks.items())
+    trivial = [f"{row['label']} ({row['says']})" for row in table["rows"] if row.get("trivial", False)]
     return [
         f"{how} Scale: {scale}.",
-        *([f"Departs from the paper: {legend}."] if legend else []),
+        *([NOT_COMPARABLE] if "D" in marks else []),
+        *([f"{'Departs from the paper' if printed else 'Marked'}: {legend}."] if legend else []),
+        *([f"In italics, for the others to be held against: {', '.join(trivial)}."] if trivial and seeds else []),
         *(table["notes"] if isinstance(table.get("notes"), list) else []),
     ]
+
+
+def shown_departures(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells whose marks are those that readers need: without a printed number, only that of older code."""
+    if (cells["printed"] != "").any():
+        return cells
+    return cells.assign(departs=cells["departs"].str.contains(OLDER).map({True: OLDER, False: ""}))
+
+
+def nmi_note(cells: pd.DataFrame) -> list[str]:
+    """Said where some rows of a data set have no NMI."""
+    measured = cells[cells["mean"].notna()]
+    having = set(measured.loc[measured["metric"] == "NMI", "row"])
+    if not having or having == set(measured["row"]):
+        return []
+    return ["NMI is not defined where scoring compares no vectors: a dash."]
 
 
 def notes_of(table: Mapping[str, Any], dataset: str) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lookalike.tables.layout import DASH, Cell, ReaderTable
+from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable
+from lookalike.text import counted
 
 TEMPLATE = Path(__file__).with_name("page.html")
 PAIRED = (
@@ -31,17 +32,26 @@ _LATEX = str.maketrans(
         "α": r"$\alpha$",
         "δ": r"$\delta$",
         "ε": r"$\epsilon$",
+        "†": r"$\dagger$",
     }
 )
 
 
 def markdown(table: ReaderTable) -> str:
-    """The table as Markdown: a heading, what was measured, and one table per data set, the best in bold."""
+    """The table as Markdown: a heading, what was measured, and one table per data set, the best in bold.
+
+    Printed rows without a number of ours are folded away.
+    """
     parts = [f"# {table.title}", *table.notes]
     for section in table.sections:
-        parts += [f"## {section.heading}", *section.remarks, _markdown_grid(section.header, section.rows)]
+        parts += [f"## {section.heading}", *filter(None, [section.best, *section.remarks])]
+        if section.measured:
+            parts.append(_markdown_grid(section.measured))
+        if section.quoted:
+            said = quoted_words(section.quoted)
+            parts.append(f"<details><summary>{said}</summary>\n\n{_markdown_grid(section.quoted)}\n\n</details>")
         if section.pairs:
-            parts += [PAIRED, _markdown_grid(section.pairs_header, section.pairs)]
+            parts += [PAIRED, _markdown_grid(section.pairs)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -49,11 +59,16 @@ def latex(table: ReaderTable) -> str:
     """The table as LaTeX for ``booktabs``, one ``table`` environment per data set, scaled to the width of a line."""
     parts = []
     for section in table.sections:
-        caption = [f"{table.title}.", f"{section.heading}.", *table.notes, *section.remarks]
-        grids = [_latex_grid(section.header, section.rows)]
+        caption = [
+            f"{table.title}.",
+            f"{section.heading}.",
+            *table.notes,
+            *filter(None, [section.best, *section.remarks]),
+        ]
+        grids = [_latex_grid(grid) for grid in (section.measured, section.quoted) if grid]
         if section.pairs:
             caption.append(f"Below: {PAIRED[0].lower()}{PAIRED[1:]}")
-            grids.append(_latex_grid(section.pairs_header, section.pairs))
+            grids.append(_latex_grid(section.pairs))
         body = "\n\n\\medskip\n".join(grids)
         parts.append(f"\\begin{{table}}[t]\n\\caption{{{_escape(' '.join(caption))}}}\n{body}\n\\end{{table}}\n")
     return "\n".join(parts)
@@ -61,6 +76,8 @@ def latex(table: ReaderTable) -> str:
 
 def page(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]) -> str:
     """All tables as one HTML page that needs no other file.
+
+    Of own pictures, without any printed number, it says nothing of papers.
 
     Args:
         tables: in the order of the page.
@@ -71,23 +88,41 @@ def page(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(TEMPLATE.read_text())
-    return template.render(tables=tables, scale=scale, legend=legend, paired=PAIRED)
+    return template.render(
+        tables=tables,
+        scale=scale,
+        legend=legend,
+        paired=PAIRED,
+        quoted_words=quoted_words,
+        printed=any(table.printed for table in tables),
+        stands_in=any(table.stands_in for table in tables),
+    )
 
 
-def _markdown_grid(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+def quoted_words(quoted: Grid) -> str:
+    """What is said of printed rows that are folded away."""
+    return f"{counted(len(quoted.rows), 'printed row')} without a number of ours"
+
+
+def _markdown_grid(grid: Grid) -> str:
     from tabulate import tabulate
 
-    lines = [[_bold(cell, "**{}**", _escape_markdown) for cell in row] for row in rows]
-    return tabulate(lines, headers=header, tablefmt="pipe", disable_numparse=True, colalign=["left"] * len(header))
+    lines = [[_bold(cell, "**{}**", _escape_markdown) for cell in row.cells] for row in grid.rows]
+    for line, row in zip(lines, grid.rows, strict=True):
+        line[0] = f"*{line[0]}*" if row.trivial else line[0]
+    align = ["left"] * len(grid.header)
+    return tabulate(lines, headers=grid.header, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
-def _latex_grid(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    lines = [[_escape(name) for name in header]]
-    lines += [[_bold(cell, r"\textbf{{{}}}", _escape) for cell in row] for row in rows]
+def _latex_grid(grid: Grid) -> str:
+    lines = [[_escape(name) for name in grid.header]]
+    lines += [[_bold(cell, r"\textbf{{{}}}", _escape) for cell in row.cells] for row in grid.rows]
+    for line, row in zip(lines[1:], grid.rows, strict=True):
+        line[0] = rf"\textit{{{line[0]}}}" if row.trivial else line[0]
     first, *others = (f"{' & '.join(line)} \\\\" for line in lines)
-    grid = "\n".join([r"\toprule", first, r"\midrule", *others, r"\bottomrule"])
-    columns = "l" + "r" * (len(header) - 1)
-    return f"\\resizebox{{\\linewidth}}{{!}}{{%\n\\begin{{tabular}}{{{columns}}}\n{grid}\n\\end{{tabular}}}}"
+    body = "\n".join([r"\toprule", first, r"\midrule", *others, r"\bottomrule"])
+    columns = "l" + "r" * (len(grid.header) - 1)
+    return f"\\resizebox{{\\linewidth}}{{!}}{{%\n\\begin{{tabular}}{{{columns}}}\n{body}\n\\end{{tabular}}}}"
 
 
 def _bold(cell: Cell, form: str, escape: Callable[[str], str]) -> str:
