@@ -206,7 +206,7 @@ def test_own_pictures_hear_nothing_of_papers_but_which_row_is_best_and_by_how_mu
     for text in (markdown(table), page([table], scale="mine", legend={"B": "other backbone"})):
         assert not re.search(r"paper|printed|published|BS1|departs", text, re.IGNORECASE)
         assert (
-            "Best by P@1: Ours (66.0), 5.0 points above the next, Margin (61.0) and 14.0 points above "
+            "Best by P@1: Ours (66.0), 5.0 points above the next, Margin (61.0), 14.0 points above "
             "Untrained features (52.0). One seed: another may change the order"
         ) in text
 
@@ -214,7 +214,7 @@ def test_own_pictures_hear_nothing_of_papers_but_which_row_is_best_and_by_how_mu
 def test_the_best_row_says_whether_it_is_above_the_untrained_one_and_what_several_seeds_say(shown):
     runs = [own_run(row, seed, value + seed / 50) for row, value in enumerate((0.60, 0.61, 0.7)) for seed in (0, 1)]
     remark = shown(OWN, runs).sections[0].best
-    assert "1.0 points above the next, Margin (61.0) and 9.0 points below Untrained features (71.0)" in remark
+    assert "1.0 points above the next, Margin (61.0), 9.0 points below Untrained features (71.0)" in remark
     assert "The first two are 1.0 points apart, less than a standard deviation of 1.4 over seeds." in remark
     assert not shown(OWN, [own_run(0, 0, 0.6), own_run(2, 0, 0.5)]).sections[0].best  # nothing to choose from
 

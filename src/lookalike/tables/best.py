@@ -13,7 +13,7 @@ NO_BEST = ("train_", "delta_")
 
 
 def best_row(cells: pd.DataFrame, metrics: Sequence[str]) -> str:
-    """Names the best row by the first metric: how far above the next and the untrained start, over which seeds.
+    """Names the best row by the first metric: how far above the next and above the trivial rows, over which seeds.
 
     Args:
         cells: of one data set.
@@ -30,10 +30,8 @@ def best_row(cells: pd.DataFrame, metrics: Sequence[str]) -> str:
     if len(methods) < 2:
         return ""
     best, second = methods.iloc[0], methods.iloc[1]
-    above = [_above(best, second, "the next, ")]
-    if len(trivial):
-        above.append(_above(best, trivial.iloc[0], ""))
-    said = f"Best by {metric_words(metric)}: {_label(best)} ({best['mean']:.1f}), {' and '.join(above)}."
+    above = [_above(best, second, "the next, "), *(_above(best, row, "") for _, row in trivial.iterrows())]
+    said = f"Best by {metric_words(metric)}: {_label(best)} ({best['mean']:.1f}), {', '.join(above)}."
     return f"{said} {_caveat(best, second)}"
 
 

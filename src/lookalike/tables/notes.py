@@ -44,7 +44,7 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
         how = "In percent, printed numbers only: nothing of this table is run."
     marks = {mark: words for mark, words in DEPARTURES.items() if measured["departs"].str.contains(mark).any()}
     legend = "; ".join(f"{mark} {words}" for mark, words in marks.items())
-    trivial = [f"{row['label']} ({row['says']})" for row in table["rows"] if row.get("trivial", False)]
+    trivial = [f"{row['label']} ({row['says']})" for row in table["rows"] if "says" in row]
     return [
         f"{how} Scale: {scale}.",
         *([NOT_COMPARABLE] if "D" in marks else []),
