@@ -50,7 +50,7 @@ def test_the_columns_add_up(project, capsys):
 
 def test_hours_come_from_measured_steps_of_every_kind(project, capsys):
     text = facts(printed(capsys, "--scale", "mini", "--tables", "avsl_1", "--seeds", "0", "1"))
-    assert "seeds 0, 1: 24 runs" in text
+    assert "seeds 0, 1: 36 runs" in text
     assert "tiny, avsl, 56 px: " in text
     assert "tiny, embedder, 56 px: " in text
     assert "for all trainings, one after the other, on " in text
