@@ -45,12 +45,20 @@ def test_every_figure_of_metrics_is_drawn_from_all_its_runs(tmp_path, name, seed
     assert set(frame["dataset"]) == {run["dataset"] for run in runs}
     assert set(frame["checkpoint"]) == {"best", "last"}
     caption = (tmp_path / f"{name}.md").read_text()
-    assert "- " in caption.split("**Here:**")[1]
-    if seeds == [0]:
-        verdicts = [
-            line for line in caption.split("**Here:**")[1].splitlines() if line.startswith(("- holds", "- does"))
-        ]
-        assert all("in this run" in line for line in verdicts)
+    assert " in one run of each kind; one seed decides nothing:" in caption if seeds == [0] else "**Here**:" in caption
+    verdicts = [line for line in caption.split("**Here**")[1].splitlines() if line.startswith("- ")]
+    place = "this run" if seeds == [0] else "these runs"
+    assert all(line.startswith((f"- **in {place}: ", "- **measured**")) for line in verdicts)
+
+
+def test_half_a_point_of_one_seed_is_no_trend():
+    rows = [
+        {"k": k, "seed": 0, "R@1": value, "MAP@R": value / 2, "dataset": "b", "published": "b", "checkpoint": "best"}
+        for k, value in ((8, 0.634), (32, 0.636), (128, 0.638), (512, 0.6365))
+    ]
+    for panel in ablations.EDGES.draw(pd.DataFrame(rows)).axes:
+        low, high = panel.get_ylim()
+        assert high - low >= 10
 
 
 def test_points_and_axis_values_of_a_sweep_become_runs():
@@ -96,20 +104,21 @@ def test_a_rise_within_the_interval_is_undecided_and_one_seed_says_so():
     assert rising(table(frame_of({1: [0.3, 0.31], 2: [0.1, 0.11]}), "x", "R@1"), "rises").holds is False
     single = rising(table(frame_of({1: [0.1], 2: [0.2]}), "x", "R@1"), "rises")
     assert single.holds
-    assert "in this run, one seed" in single.says
+    assert "points, one seed" in single.says
 
 
 def test_differences_are_counted_and_paired_over_the_seeds():
     higher, lower = pd.Series([2.0, 2.2]), pd.Series([-0.9, -0.9])
-    check = mostly([higher, higher, lower], "better")
-    assert "in 2 of 3 cases, on average +1.1 points" in check.says
-    assert (check.holds, check.verdict) == (True, "holds")
+    check = mostly([higher, higher, higher, lower], "better")
+    assert "in 3 of 4 cases, on average +1.4 points" in check.says
+    assert (check.holds, check.verdict) == (True, "yes")
     assert always([higher, higher, lower], "better").holds is False
     assert always([higher, higher], "better").holds is True
-    assert mostly([higher, higher, 10 * lower], "better").holds is False
+    assert mostly([lower, lower, lower, lower, higher], "better").holds is False
+    assert mostly([higher, higher, higher, 10 * lower], "better").holds is None  # most are higher, their mean is not
     unclear = mostly([pd.Series([-1.0, 2.0])] * 3, "better")
     assert (unclear.holds, unclear.verdict) == (None, "undecided")
-    assert difference(pd.Series([1.0]), pd.Series([2.0])) == ("-1.0 points in this run, one seed", False)
+    assert difference(pd.Series([1.0]), pd.Series([2.0])) == ("-1.0 points, one seed", False)
 
 
 def test_weights_are_best_within_the_papers_range_and_never_hurt():
@@ -128,3 +137,10 @@ def test_weights_are_best_within_the_papers_range_and_never_hurt():
     assert mixture.holds is True
     assert regulariser.holds is False
     assert "in 2 of 3 cases" in regulariser.says and "lowers it by up to 10.0" in regulariser.says
+
+
+def test_five_of_eight_single_runs_are_no_verdict():
+    cases = [pd.Series([value]) for value in (3.0, 4.0, 2.0, 5.0, 4.0, -2.0, -3.0, -1.8)]
+    check = mostly(cases, "the full loss is better than min")
+    assert "in 5 of 8 cases, on average +1.4 points, one seed" in check.says
+    assert check.verdict == "undecided"

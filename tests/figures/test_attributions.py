@@ -143,6 +143,14 @@ def test_every_model_looks_at_every_data_set(run, tmp_path):
     assert maps.to_dict() == {(a, b): 3 for a in ("one", "two") for b in ("one", "two")}
 
 
+def test_attention_as_even_as_chance_is_no_verdict():
+    row = {"panel": "share", "trained": "a", "tested": "a", "object_area": 0.334}
+    for share, verdict in ((0.335, "undecided"), (0.36, "yes"), (0.30, "no")):
+        [check] = DOMAINS.checks(pd.DataFrame([{**row, "on_object": share}]))
+        assert check.verdict == verdict
+        assert f"lies on them, which are 33.4 % of the area: {100 * share - 33.4:+.1f} points" in check.says
+
+
 def test_a_model_of_another_method_is_refused(run):
     with pytest.raises(ValueError, match="holds Embedder, this figure needs AVSL"):
         TRIPLET.data([run("embedder")], OPTIONS)

@@ -1,15 +1,17 @@
 """Data, pictures and caption of a figure, and the file that lists them."""
 
 import csv
+import json
 
 import pytest
 import yaml
+from PIL import Image
 
-from lookalike.figures.caption import caption
+from lookalike.figures.caption import caption, origin
 from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.figures.form import Check, Run
 from lookalike.figures.kinds import FIGURES
-from lookalike.figures.style import LOOKS, SETTINGS, WIDTH, panels, save, style
+from lookalike.figures.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
 from lookalike.parameters import read
 from lookalike.plan import Plan
 from lookalike.stages.figures import figures
@@ -39,13 +41,16 @@ def drawn(folder):
     return folder
 
 
-def test_one_call_writes_data_both_pictures_and_the_caption(tmp_path):
+def test_one_call_writes_data_both_pictures_verdicts_and_the_caption(tmp_path):
     folder = drawn(tmp_path / "once")
-    assert sorted(path.name for path in folder.iterdir()) == ["toy.csv", "toy.md", "toy.png", "toy.svg"]
+    assert sorted(path.name for path in folder.iterdir()) == ["toy.csv", "toy.json", "toy.md", "toy.png", "toy.svg"]
     with (folder / "toy.csv").open() as stream:
         assert len(list(csv.DictReader(stream))) == 2 * 5
     assert (folder / "toy.png").read_bytes().startswith(b"\x89PNG")
-    assert "- holds: the pull of L_context" in (folder / "toy.md").read_text()
+    assert "- **computed: yes** – the pull of L_context" in (folder / "toy.md").read_text()
+    found = json.loads((folder / "toy.json").read_text())
+    assert (found["title"], found["seeds"]) == ("A paper, Fig. 1: a toy", 0)
+    assert [check["verdict"] for check in found["checks"]] == ["computed: yes", "measured"]
 
 
 def test_the_same_data_give_the_same_files(tmp_path):
@@ -65,38 +70,69 @@ def test_pictures_are_as_wide_as_a_column_with_text_of_seven_points():
     assert len({str(look.line) for look in LOOKS}) == len(LOOKS)
 
 
+def test_a_picture_taken_out_of_its_page_says_what_it_is(tmp_path):
+    with style():
+        figure, axes = panels(1, 2, height=2)
+        entitle(figure, "A paper, Fig. 1: a toy", "birds (stands for cub); mini: a small network; one seed: 0")
+        save(figure, tmp_path / "x.png", "png")
+    words = [text.get_text() for text in figure.texts]
+    assert words[0] == "A paper, Fig. 1: a toy"
+    assert " ".join(words[1:]) == "birds (stands for cub); mini: a small network; one seed: 0"
+    renderer = figure.canvas.get_renderer()
+    for text in figure.texts:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+        assert box.y0 >= max(axis.get_tightbbox(renderer).y1 for axis in axes.flat)
+    with Image.open(tmp_path / "x.png") as picture:
+        assert picture.mode == "P"  # a palette: a third of the bytes
+
+
+def test_the_origin_of_a_picture_names_data_scale_and_seeds():
+    runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
+    assert origin(runs[:1], "mini: small") == "birds (stands for cub); mini: small; one seed: 0"
+    assert origin(runs, "mini: small") == "birds (stands for cub); mini: small; seeds 0, 2"
+    assert origin([], "mini: small") == "computed for this figure, the same at every scale"
+
+
 def test_another_kind_of_picture_is_refused(tmp_path):
     with pytest.raises(ValueError, match="kind='pdf' is unknown, known are svg, png"):
         save(panels(1, 1, height=1)[0], tmp_path / "x.pdf", "pdf")
 
 
-def test_a_caption_names_runs_claim_and_verdicts():
-    runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
-    text = caption(
-        "toy",
-        {**ENTRY, "chosen": "a size.", "runs": [RUN]},
-        runs,
-        [Check("1 < 2", True), Check("3 < 2", False)],
-        "small",
-    )
+@pytest.mark.parametrize(("seeds", "here", "place"), [
+    ((2,), "**Here**, in one run of each kind; one seed decides nothing:", "this run"),
+    ((0, 2), "**Here**:", "these runs"),
+])  # fmt: skip
+def test_a_caption_names_runs_claim_and_verdicts_of_these_runs_alone(seeds, here, place):
+    runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in seeds]
+    checks = [Check("1 < 2", True), Check("3 < 2", False), Check("x", None), Check("1 = 1", True, computed=True)]
+    text = caption("toy", {**ENTRY, "chosen": "a size.", "runs": [RUN]}, runs, checks, "small")
     assert text.startswith("# A paper, Fig. 1: a toy\n\n![a toy](toy.png)\n")
-    assert "birds (stands for cub); small; seeds 0, 2; metrics of `margin`." in text
+    listed = "one seed: 2" if seeds == (2,) else "seeds 0, 2"
+    assert f"birds (stands for cub); small; {listed}; metrics of `margin`." in text
     assert "**The paper says:** That it is so." in text
-    assert "- holds: 1 < 2\n- does not hold: 3 < 2" in text
+    assert text.endswith(
+        f"{here}\n\n- **in {place}: yes** – 1 < 2\n- **in {place}: no** – 3 < 2\n"
+        f"- **in {place}: undecided** – x\n- **computed: yes** – 1 = 1\n"
+    )
 
 
-def test_the_gallery_counts_verdicts_and_shows_every_figure(tmp_path):
+def test_the_gallery_counts_verdicts_as_data_and_shows_every_figure(tmp_path):
     (tmp_path / "figures").mkdir()
-    found = {"one": [Check("a", True), Check("b", True)], "two": [Check("c", False), Check("d", None)]}
-    for name, checks in found.items():
-        entry = {**ENTRY, "title": name}
-        (tmp_path / "figures" / f"{name}.md").write_text(caption(name, entry, [], checks, "small"))
-    captions = {name: str(tmp_path / "figures" / f"{name}.md") for name in found}
-    gallery(captions, scale="small", output=str(tmp_path / "figures.md"))
+    found = {"one": ["yes", "yes"], "two": ["no", "undecided", "computed: yes"]}
+    for name, verdicts in found.items():
+        path = tmp_path / "figures" / name
+        checks = [{"verdict": verdict, "says": "- **in this run: yes** – not counted"} for verdict in verdicts]
+        path.with_suffix(".json").write_text(json.dumps({"title": f"Fig. {name}", "seeds": 1, "checks": checks}))
+        path.with_suffix(".md").write_text(f"# Fig. {name}\n\n![{name}]({name}.png)\n\n- **in this run: yes** – text\n")
+    figures = {name: str(tmp_path / "figures" / name) for name in found}
+    gallery(figures, scale="small", output=str(tmp_path / "figures.md"))
     page = (tmp_path / "figures.md").read_text()
-    assert "| [A paper, Fig. 1: one](#one) | 2 |  |  |  |\n| [A paper, Fig. 1: two](#two) |  | 1 | 1 |  |\n" in page
+    assert "| figure | in this run: yes | in this run: no | in this run: undecided | computed: yes |" in page
+    assert "| [Fig. one](#one) | 2 |  |  |  |  |  |\n| [Fig. two](#two) |  | 1 | 1 | 1 |  |  |\n" in page
+    assert "| all | 2 | 1 | 1 | 1 |  |  |\n" in page
     for name in found:
-        assert f'## <a id="{name}"></a>A paper, Fig. 1: {name}\n\n![{name}](figures/{name}.png)\n' in page
+        assert f'## <a id="{name}"></a>Fig. {name}\n\n![{name}](figures/{name}.png)\n' in page
 
 
 def test_every_figure_is_listed_once_and_has_data_at_mini():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lookalike.segmentation.cuts import THRESHOLDS, candidates, disjoint, grabcut
+from lookalike.segmentation.cuts import THRESHOLDS, TRIVIAL, candidates, disjoint, grabcut
 
 OPTIONS = {"sure": 0.7, "probable": 0.3, "background": None, "iterations": 5}
 
@@ -51,6 +51,15 @@ def test_a_map_without_foreground_or_background_is_cut_at_its_height(value):
         assert torch.equal(region, torch.full((1, 1, 48, 64), value >= 0.3))
     else:
         assert region.all()  # probable foreground everywhere: nothing to tell it from
+
+
+@pytest.mark.parametrize(("name", "taken"), [("nothing", False), ("everything", True)])
+def test_a_trivial_answer_is_the_same_whatever_is_seen(name, taken):
+    assert name in TRIVIAL
+    picture, heat, _ = disc()
+    regions = candidates({"name": name}, picture, torch.stack([heat, 1 - heat]))
+    assert regions.shape == (1, 2, 48, 64)
+    assert bool((regions == taken).all())  # everything: each class takes each pixel
 
 
 def test_a_picture_of_one_colour_is_cut_at_its_height():

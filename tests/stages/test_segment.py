@@ -79,6 +79,23 @@ def test_every_kind_runs_and_says_the_same_twice_with_any_number_of_threads(path
     assert ("threshold_fold0" in scores) == ("cut" in changed)
 
 
+def test_trivial_answers_are_counted_on_the_same_episodes(paths, tmp_path):
+    nothing, everything = (run(paths, cut={"name": name})["best"] for name in ("nothing", "everything"))
+    assert nothing["mean_iou_mean"] == 0
+    sums = {}
+    for episode in read_episodes(tmp_path / "list.csv", ways=1, shots=1, episodes=3, draws=2):
+        mask = read_mask(tmp_path / f"mask-{episode.query}")
+        key, inside = (episode.fold, episode.draw, episode.labels[0]), mask == episode.labels[0]
+        sums[key] = np.array([inside.sum(), (mask != 255).sum()]) + sums.get(key, 0)
+    shares = {fold: [] for fold in (0, 1)}
+    for fold, draw in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        of_draw = [area / pixels for (f, d, _), (area, pixels) in sums.items() if (f, d) == (fold, draw)]
+        shares[fold].append(np.mean(of_draw))
+    for fold in (0, 1):
+        assert everything[f"mean_iou_fold{fold}"] == pytest.approx(np.mean(shares[fold]))
+    assert nothing["binary_iou_mean"] > 0.4  # half of the share of the ground, with an object of a tenth
+
+
 def test_supports_are_looked_at_without_their_masks(paths, tmp_path):
     listed = read_episodes(tmp_path / "list.csv", ways=1, shots=1, episodes=3, draws=2)
     before = run(paths)

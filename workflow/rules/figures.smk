@@ -2,7 +2,7 @@ rule figure:
     input:
         files_of_figure,
     output:
-        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".md"),
+        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".json", ".md"),
     log:
         f"{LOGS}/figures/{{figure}}.log",
     wildcard_constraints:
@@ -15,7 +15,7 @@ rule figure:
     params:
         entry=lambda wildcards: figures[wildcards.figure],
         runs=runs_of_figure,
-        scale=plan.title,
+        scale=f"{plan.folder}: {plan.title}",
         code=code_of_figure,
     message:
         "Draw {wildcards.figure}"
@@ -25,7 +25,7 @@ rule figure:
 
 rule gallery:
     input:
-        captions=collect(f"{RESULTS}/figures/{{figure}}.md", figure=figures),
+        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".json", ".md"]),
     output:
         f"{RESULTS}/figures.md",
     log:
@@ -34,8 +34,8 @@ rule gallery:
     conda:
         "../../environment.yml"
     params:
-        captions={figure: f"{RESULTS}/figures/{figure}.md" for figure in figures},
-        scale=plan.title,
+        figures={figure: f"{RESULTS}/figures/{figure}" for figure in figures},
+        scale=f"{plan.folder}: {plan.title}",
         code=code("lookalike.stages.gallery:gallery"),
     message:
         "Put all figures on one page"
@@ -47,4 +47,4 @@ rule gallery:
 rule figures:
     input:
         rules.gallery.output,
-        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".md"]),
+        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".json", ".md"]),

@@ -127,7 +127,7 @@ def check_seen_losses(frame: pd.DataFrame) -> list[Check]:
         place = f"{dataset}, {setting}"
         found += [
             compared(unseen, "Contextual", "Contrastive", f"{place}: test R@1 is higher with Contextual"),
-            compared(-seen, "Contextual", "Contrastive", f"{place}: train R@1 is lower with Contextual, by minus that"),
+            compared(seen, "Contrastive", "Contextual", f"{place}: train R@1 is higher with Contrastive"),
         ]
     return found
 
@@ -200,8 +200,8 @@ def _spread(values: Any) -> float:
 
 
 def _one(values: Any) -> str:
-    """What a verdict on the means of a single seed has to add."""
-    return "; in this run, one seed" if values.shape[1] == 1 else f"; means of {values.shape[1]} seeds"
+    """Over how many seeds the means are that a verdict rests on."""
+    return "; one seed" if values.shape[1] == 1 else f"; means of {values.shape[1]} seeds"
 
 
 POWERS = (8, 32, 128, 512)

@@ -79,23 +79,21 @@ def _histogram(
 
 
 def draw(frame: pd.DataFrame) -> Picture:
-    """Reliability on the left, coefficient on the right, a line per level."""
-    from lookalike.figures.style import LOOKS, legend_below, panels
+    """Reliability on the left, coefficient on the right, a row per level, of the first seed."""
+    from lookalike.figures.style import LOOKS, panels
 
-    figure, axes = panels(1, 2, height=2.0)
+    levels = sorted(frame["level"].unique())
+    figure, axes = panels(len(levels), 2, height=1.05 * len(levels) + 0.4, sharex="col")
     titles = {"reliability": "reliability p", "coefficient": "coefficient α"}
-    for panel, (quantity, title) in zip(axes[0], titles.items(), strict=True):
-        own = frame[frame["quantity"] == quantity]
-        for look, (level, of_level) in zip(LOOKS, own.groupby("level"), strict=False):
-            bars = of_level[of_level["seed"] == of_level["seed"].min()]
-            shares = 100 * bars["share"]
-            panel.step(
-                bars["value"], shares, where="mid", color=look.colour, linestyle=look.line, label=f"level {level}"
-            )
-        panel.set_xlabel(title)
-        panel.set_ylim(bottom=0)
-    axes[0, 0].set_ylabel("share (%)")
-    legend_below(figure, axes[0, 0], columns=3)
+    for column, (quantity, title) in zip(axes.T, titles.items(), strict=True):
+        for panel, level in zip(column, levels, strict=True):
+            own = frame[(frame["quantity"] == quantity) & (frame["level"] == level)]
+            bars = own[own["seed"] == own["seed"].min()]
+            width = bars["value"].diff().median()
+            panel.bar(bars["value"], 100 * bars["share"], width, color=LOOKS[0].colour, edgecolor="white", lw=0.2)
+        column[-1].set_xlabel(title)
+    for panel, level in zip(axes[:, 0], levels, strict=True):
+        panel.set_ylabel(f"level {level}\nshare (%)")
     return figure
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lookalike.figures.form import Check, Figure, Run
-from lookalike.figures.tiles import cells, grid, photograph, tile, under
+from lookalike.figures.tiles import cells, colour_bar, grid, photograph, tile, under
 from lookalike.figures.trained import Pictures, read_pictures, read_trained
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
@@ -96,8 +96,8 @@ def draw(frame: pd.DataFrame) -> Picture:
 
     from lookalike.figures.style import LOOKS, WIDTH
 
-    figure = Canvas(figsize=(WIDTH, 5.4), layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(3.5, 1.9))[:, 0]
+    figure = Canvas(figsize=(WIDTH, 5.9), layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(4.1, 1.8))[:, 0]
     axes = above.subplots(4, 1 + len(MAPS))
     of_panel = dict(iter(frame.groupby("panel")))
     photographs = {role: photograph(rows) for role, rows in of_panel["picture"].groupby("role")}
@@ -112,6 +112,7 @@ def draw(frame: pd.DataFrame) -> Picture:
                 tile(axis, under(photographs[role], grid(own)))
                 if line == 0:
                     axis.set_title(f"{which}\nnode {int(own['node'].iloc[0])}")
+    colour_bar(above, axes)
     curve, scatter = below.subplots(1, 2)
     for look, pair in zip((LOOKS[2], LOOKS[4]), PAIRS, strict=True):
         nodes = of_panel["node"][of_panel["node"]["pair"] == pair].sort_values("rank")
@@ -121,7 +122,7 @@ def draw(frame: pd.DataFrame) -> Picture:
         spread = of_panel["spread"][of_panel["spread"]["pair"] == pair]["sd"].sort_values()
         share = (pd.RangeIndex(len(spread)) + 1) / len(spread)
         scatter.plot(spread, 100 * share, color=look.colour, linestyle=look.line)
-    curve.set_xlabel("rank of the node")
+    curve.set_xlabel("rank of the node, this triplet")
     curve.set_ylabel("δ")
     scatter.set_xlabel("deviation of δ in a pair")
     scatter.set_ylabel("triplets below (%)")

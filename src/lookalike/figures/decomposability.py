@@ -105,30 +105,36 @@ def measured(embeddings: Tensor, labels: Tensor, k: int, options: Mapping[str, A
 
 
 def draw(frame: pd.DataFrame) -> Picture:
-    """R@1 at the end over lambda, one line per batch size; and the curves of both extremes."""
+    """R@1 at the end over lambda, and the curves of both extremes: a colour per batch size, a line per lambda."""
+    from matplotlib.lines import Line2D
+
     from lookalike.figures.style import LOOKS, panels
 
-    figure, axes = panels(2, 2, height=3.9)
+    figure, axes = panels(2, 2, height=3.7)
     last = frame[frame["iteration"] == frame["iteration"].max()]
     sizes = sorted(frame["batch_size"].unique())
-    named = {size: f"{size}, whole set" if size == sizes[-1] else str(size) for size in sizes}
+    colours = {size: look.colour for look, size in zip(LOOKS, sizes, strict=False)}
+    lines = {0.0: "--", 1.0: "-"}
     for look, size in zip(LOOKS, sizes, strict=False):
         ends = last[last["batch_size"] == size].groupby("lam")["R@1"].mean()
-        appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
-        axes[0, 0].plot(ends.index, 100 * ends, **appearance, label=named[size])
+        axes[0, 0].plot(ends.index, 100 * ends, color=look.colour, marker=look.marker, linestyle="-.")
     axes[0, 0].set_xlabel("λ")
     axes[0, 0].set_ylabel("R@1 at the end (%)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, title="pictures in a batch", loc="outside upper center", ncols=len(sizes))
-    extremes = [(size, lam) for size in (sizes[0], sizes[-1]) for lam in (0.0, 1.0)]
     for panel, (column, label) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), CURVES.items(), strict=True):
-        for look, (size, lam) in zip(LOOKS, extremes, strict=False):
-            chosen = frame[(frame["batch_size"] == size) & (frame["lam"] == lam)]
-            curve = chosen.groupby("iteration")[column].mean() * (1 if column == "contextual" else 100)
-            panel.plot(curve.index, curve, color=look.colour, linestyle=look.line, label=f"{named[size]}, λ = {lam:g}")
+        for size in (sizes[0], sizes[-1]):
+            for lam, line in lines.items():
+                chosen = frame[(frame["batch_size"] == size) & (frame["lam"] == lam)]
+                curve = chosen.groupby("iteration")[column].mean() * (1 if column == "contextual" else 100)
+                panel.plot(curve.index, curve, color=colours[size], linestyle=line)
         panel.set_xlabel("iteration")
         panel.set_ylabel(label)
-    figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    named = [f"{size} in a batch" for size in sizes[:-1]] + [f"all {sizes[-1]} pictures"]
+    handles = [
+        Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=name)
+        for look, name in zip(LOOKS, named, strict=False)
+    ]
+    handles += [Line2D([], [], color="black", linestyle=line, label=f"λ = {lam:g}") for lam, line in lines.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lookalike.figures.form import Check, Figure, Run
-from lookalike.figures.tiles import TILE_PX, cells, grid, photograph, tile, under
+from lookalike.figures.tiles import TILE_PX, cells, colour_bar, grid, photograph, tile, under
 from lookalike.figures.trained import read_pictures, read_trained
 from lookalike.methods.diml.matching import Match
 from lookalike.methods.diml.model import DIML
@@ -120,8 +120,8 @@ def draw(frame: pd.DataFrame) -> Picture:
 
     of_panel = dict(iter(frame.groupby("panel")))
     shown = sorted(of_panel["picture"]["pair"].unique())
-    figure = Canvas(figsize=(WIDTH, 1.2 * len(shown) + 1.7), layout="constrained")
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.2 * len(shown), 1.7))[:, 0]
+    figure = Canvas(figsize=(WIDTH, 1.1 * len(shown) + 2.3), layout="constrained")
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.1 * len(shown) + 0.6, 1.7))[:, 0]
     axes = above.subplots(len(shown), 4, squeeze=False)
     for row, pair in zip(axes, shown, strict=True):
         own = {panel: rows[rows["pair"] == pair] for panel, rows in of_panel.items()}
@@ -132,8 +132,12 @@ def draw(frame: pd.DataFrame) -> Picture:
             tile(row[2 + place], under(picture, heat))
         arrows = own["arrow"]
         _connect(row[2], row[3], arrows, len(heat))
-        row[0].set_title(f"cosine {arrows['cosine'].iloc[0]:.2f}")
-        row[1].set_title(f"structural {arrows['structural'].iloc[0]:.2f}")
+        row[0].set_ylabel(f"cosine {arrows['cosine'].iloc[0]:.2f}\nstructural {arrows['structural'].iloc[0]:.2f}")
+    for axis, title in zip(
+        axes[0], ("query", "gallery", "marginal\nof the query", "marginal\nof the gallery"), strict=True
+    ):
+        axis.set_title(title)
+    colour_bar(above, axes)
     panel = below.subplots(1, 1)
     for look, (kind, bars) in zip((LOOKS[4], LOOKS[2]), of_panel["difference"].groupby("kind"), strict=True):
         panel.step(
@@ -144,8 +148,8 @@ def draw(frame: pd.DataFrame) -> Picture:
             linestyle=look.line,
             label=f"{kind} pairs",
         )
-    panel.set_xlabel("structural less cosine similarity")
-    panel.set_ylabel("share (%)")
+    panel.set_xlabel("structural minus cosine similarity")
+    panel.set_ylabel("share of the pairs (%)")
     panel.set_ylim(bottom=0)
     panel.legend()
     return figure
@@ -154,10 +158,11 @@ def draw(frame: pd.DataFrame) -> Picture:
 def _connect(left: Axes, right: Axes, arrows: pd.DataFrame, side: int) -> None:
     """Arrows between cells of two pictures, labelled with plan and similarity."""
     from matplotlib.patches import ConnectionPatch
+    from matplotlib.patheffects import Normal, Stroke
 
-    looks = {"large": ("#D55E00", "-", right), "small": ("#56B4E9", "--", left)}
+    looks = {"large": ("#D55E00", "-", right, "most"), "small": ("#0072B2", "--", left, "least")}
     for arrow in arrows.to_dict("records"):
-        colour, line, labelled = looks[arrow["contribution"]]
+        colour, line, labelled, word = looks[arrow["contribution"]]
         ends = [divmod(int(arrow[end]), side) for end in ("start", "end")]
         start, end = (((column + 0.5) * TILE_PX / side, (row + 0.5) * TILE_PX / side) for row, column in ends)
         patch = ConnectionPatch(
@@ -172,9 +177,11 @@ def _connect(left: Axes, right: Axes, arrows: pd.DataFrame, side: int) -> None:
             linestyle=line,
             linewidth=1.6,
             mutation_scale=8,
+            path_effects=[Stroke(linewidth=3, foreground="white"), Normal()],
         )
         left.figure.add_artist(patch)
-        labelled.set_xlabel(f"{arrow['relative_plan']:.2g} x {arrow['similarity']:.2f}", color=colour, labelpad=2)
+        words = f"{word}: plan {arrow['relative_plan']:.2g}\nsimilarity {arrow['similarity']:.2f}"
+        labelled.set_xlabel(words, color=colour, labelpad=2)
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:
@@ -205,6 +212,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         Check(
             f"every plan moves a mass of one: |sum T - 1| is at most {positive['mass_error']:.1g}",
             bool(positive["mass_error"] < 1e-4),
+            computed=True,
         ),
     ]
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
-VERDICTS = ("holds", "does not hold", "undecided", "measured")
+
+class Verdict(StrEnum):
+    """What a check comes to. All but the computed ones speak of the runs that a figure reads and of nothing beyond."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
+    COMPUTED_YES = "computed: yes"
+    COMPUTED_NO = "computed: no"
+    MEASURED = "measured"
 
 
 @dataclass(frozen=True)
@@ -49,19 +59,24 @@ class Check:
 
     Attributes:
         says: what is said and what was found, with its numbers.
-        holds: whether it is so here; ``None`` where the seeds leave it open, or nothing is claimed.
+        holds: whether it is so in these data; ``None`` where they leave it open, or nothing is claimed.
         claimed: whether anything is.
+        computed: whether it follows from a formula alone, so that another training or another seed would say the same.
     """
 
     says: str
     holds: bool | None
     claimed: bool = True
+    computed: bool = False
 
     @property
-    def verdict(self) -> str:
-        """In a word or two, one of `VERDICTS`."""
-        holds, fails, undecided, measured = VERDICTS
-        return {True: holds, False: fails, None: undecided if self.claimed else measured}[self.holds]
+    def verdict(self) -> Verdict:
+        """In a word or two."""
+        if self.holds is None:
+            return Verdict.UNDECIDED if self.claimed else Verdict.MEASURED
+        if self.computed:
+            return Verdict.COMPUTED_YES if self.holds else Verdict.COMPUTED_NO
+        return Verdict.YES if self.holds else Verdict.NO
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lookalike.figures.style import Look
 
 CHECKPOINTS = ("best", "last")
+SPAN = 10.0  # points that an axis of percentages shows at least: a cut to less draws the noise of a seed as a trend
 
 
 def read_measured(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
@@ -61,6 +62,14 @@ def best(frame: pd.DataFrame) -> pd.DataFrame:
 def shown(dataset: str, published: str) -> str:
     """Name of a data set over a panel: the published one, and what stands for it."""
     return dataset if dataset == published else f"{published}: {dataset.removeprefix('figurines_')}"
+
+
+def widen(panel: Axes) -> None:
+    """Give an axis of percentages at least `SPAN` points around what it shows."""
+    low, high = panel.get_ylim()
+    if high - low < SPAN:
+        low = max(0.0, (low + high - SPAN) / 2)
+        panel.set_ylim(low, low + SPAN)
 
 
 def plot_means(panel: Axes, points: pd.DataFrame, x: str, metric: str, look: Look, label: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lookalike.figures.measured import best, plot_means
+from lookalike.figures.measured import best, plot_means, widen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -57,5 +57,6 @@ class Panels:
                 panel.axvline(value, color=REFERENCE, linestyle=":", linewidth=0.9, label="default")
             panel.set_xlabel(label)
         axes[0, 0].set_ylabel(f"{METRIC} (%)")
+        widen(axes[0, 0])
         legend_below(figure, axes[0, 0], columns=3)
         return figure

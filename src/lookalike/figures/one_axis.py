@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lookalike.figures.measured import best, plot_means, shown
+from lookalike.figures.measured import best, plot_means, shown, widen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -58,6 +58,7 @@ class Lines:
             if f"paper {self.x}" in own:
                 value = own[f"paper {self.x}"].iloc[0]
                 panel.axvline(value, color=REFERENCE, linestyle=":", linewidth=0.9, label="default")
+            widen(panel)
             if self.logarithmic:
                 panel.set_xscale("log", base=self.logarithmic)
             if self.ticks:

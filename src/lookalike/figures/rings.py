@@ -139,7 +139,8 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         after, before = rows["accuracy"].iloc[0], rows["accuracy_untrained"].iloc[0]
         says = (
             f"noise {level:g}: neighbours name the circle of {100 * after:.1f} % of the clean points, against "
-            f"{100 * before:.1f} % before training and {100 * chance:.0f} % by chance"
+            f"{100 * before:.1f} % before training ({100 * (after - before):+.1f} points) and {100 * chance:.0f} % by "
+            "chance"
         )
         found.append(Check(says, bool(after > max(before, chance))))
     return found

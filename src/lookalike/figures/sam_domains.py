@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from lookalike.figures.form import Check, Figure, Run
-from lookalike.figures.tiles import cells, grid, photograph, tile, under
+from lookalike.figures.tiles import PAGE_WIDTH, cells, colour_bar, grid, photograph, tile, under
 from lookalike.figures.trained import of_each, read_pictures, read_trained, share_on
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 ROLES = ("anchor", "positive", "negative")
+EVEN = 1.0  # points between the attention on objects and their area up to which it lies as an even map would
 
 
 def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
@@ -85,13 +86,11 @@ def draw(frame: pd.DataFrame) -> Picture:
     """A block of columns per tested data set: its triplet, and the maps of each model; shares in the last row."""
     from matplotlib.figure import Figure as Canvas
 
-    from lookalike.figures.style import WIDTH
-
     of_panel = dict(iter(frame.groupby("panel")))
     names = [str(name) for name in of_panel["picture"]["tested"].unique()]
-    figure = Canvas(figsize=(WIDTH, 0.58 * (1 + len(names)) + 0.35), layout="constrained")
+    figure = Canvas(figsize=(PAGE_WIDTH, 1.2 * (1 + len(names)) + 0.7), layout="constrained")
     axes = figure.subplots(1 + len(names), len(ROLES) * len(names))
-    shares = {pair: 100 * rows["on_object"].mean() for pair, rows in _shares(frame)}
+    shares = {pair: 100 * rows[["on_object", "object_area"]].mean() for pair, rows in _shares(frame)}
     for block, tested in enumerate(names):
         columns = axes[:, len(ROLES) * block : len(ROLES) * (block + 1)]
         for place, role in enumerate(ROLES):
@@ -106,10 +105,12 @@ def draw(frame: pd.DataFrame) -> Picture:
                 tile(axis, under(picture, grid(maps[maps["trained"] == trained])))
         for axis, trained in zip(columns[1:, 1], names, strict=True):
             if (trained, tested) in shares:
-                axis.set_xlabel(f"on the object {shares[trained, tested]:.0f} %", labelpad=2)
+                share, area = shares[trained, tested]
+                axis.set_xlabel(f"over many triplets {share:.0f} % on the object, by chance {area:.0f} %", labelpad=2)
     axes[0, 0].set_ylabel("picture")
     for axis, trained in zip(axes[1:, 0], names, strict=True):
-        axis.set_ylabel("by " + trained.removeprefix("figurines_"))
+        axis.set_ylabel("model of\n" + trained.removeprefix("figurines_"))
+    colour_bar(figure, axes)
     return figure
 
 
@@ -118,12 +119,14 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     found = []
     for (trained, tested), rows in _shares(frame):
         row = 100 * rows[["on_object", "object_area"]].mean()
+        more = row["on_object"] - row["object_area"]
         domain = "its own domain" if trained == tested else "another domain"
         says = (
             f"the model of {trained} attends to the objects of {tested}, {domain}: {row['on_object']:.1f} % of the "
-            f"attention lies on them, {row['object_area']:.1f} % of the area"
+            f"attention lies on them, which are {row['object_area']:.1f} % of the area: {more:+.1f} points (up to "
+            f"{EVEN:g} either way is no difference)"
         )
-        found.append(Check(says, bool(row["on_object"] > row["object_area"])))
+        found.append(Check(says, None if abs(more) <= EVEN else bool(more > 0)))
     return found
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lookalike.data.readers import KEYPOINT_READERS
 from lookalike.figures.form import Check, Figure, Run
-from lookalike.figures.tiles import cells, grid, photograph, tile, under
+from lookalike.figures.tiles import cells, colour_bar, grid, photograph, tile, under
 from lookalike.figures.trained import Pictures, of_each, read_pictures, read_trained, share_on
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
@@ -159,7 +159,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     from lookalike.figures.style import panels
 
     of_panel = dict(iter(frame.groupby("panel")))
-    figure, axes = panels(2 * len(QUESTIONS), 1 + len(METHODS), height=4.4)
+    figure, axes = panels(2 * len(QUESTIONS), 1 + len(METHODS), height=4.9)
     for number, question in enumerate(QUESTIONS):
         for line, side in enumerate(SIDES):
             row = axes[2 * number + line]
@@ -168,11 +168,12 @@ def draw(frame: pd.DataFrame) -> Picture:
             }
             picture = photograph(own["picture"])
             tile(row[0], picture)
+            row[0].set_ylabel(f"why {question}?\n{side} picture")
             for axis, method in zip(row[1:], METHODS, strict=True):
                 tile(axis, under(picture, grid(own["map"][own["map"]["method"] == method])))
-        axes[2 * number, 0].set_ylabel(f"why {question}?")
     for axis, title in zip(axes[0], ("picture", *METHODS.values()), strict=True):
         axis.set_title(title)
+    colour_bar(figure, axes)
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lookalike.figures.measured import shown
+from lookalike.figures.measured import plot_means, shown, widen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,41 +16,49 @@ SEEN, UNSEEN = "train_R@1", "R@1"
 
 
 def draw_losses(frame: pd.DataFrame) -> Picture:
-    """A panel per data set, a line per loss and set-up from the best epoch to the last, starred."""
-    from lookalike.figures.style import LOOKS, legend_below, panels
+    """A panel per data set, a line per loss and set-up from the best epoch, a ring, to the last, filled."""
+    from lookalike.figures.style import LOOKS, panels
 
     datasets = list(frame["dataset"].unique())
-    figure, axes = panels(1, len(datasets), height=2.3)
+    figure, axes = panels(1, len(datasets), height=2.5)
     for panel, dataset in zip(axes[0], datasets, strict=True):
         own = frame[frame["dataset"] == dataset]
         for look, ((loss, setting), points) in zip(LOOKS, own.groupby(["loss", "setting"], sort=False), strict=False):
             seen, unseen = _ends(points)
-            panel.plot(seen, unseen, color=look.colour, marker=look.marker, linestyle="--", label=f"{loss}, {setting}")
+            appearance = {"color": look.colour, "marker": look.marker, "linestyle": "", "clip_on": False}
+            panel.plot(seen, unseen, color=look.colour, linestyle="--")
+            panel.plot(seen.iloc[0], unseen.iloc[0], **appearance, markersize=7.5, markerfacecolor="none")
             panel.errorbar(seen.iloc[-1], unseen.iloc[-1], *_deviations(points), color=look.colour, capsize=1.5)
-            panel.plot(seen.iloc[-1:], unseen.iloc[-1:], color=look.colour, marker="*", markersize=8)
+            panel.plot(seen.iloc[-1], unseen.iloc[-1], **appearance, label=f"{loss}, {setting}")
+        panel.margins(0.12)
         _name(panel, dataset, own)
     axes[0, 0].set_ylabel("test R@1 (%)")
-    legend_below(figure, axes[0, 0])
+    labelled = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*labelled, title="ring: best epoch, filled: last", loc="outside lower center", ncols=2)
     return figure
 
 
 def draw_weights(frame: pd.DataFrame) -> Picture:
-    """One panel: the last epoch for every lambda, joined in its order."""
-    from lookalike.figures.style import LOOKS, panels
+    """The last epoch for every lambda: test against train R@1 on the left, both over lambda on the right."""
+    from lookalike.figures.style import LOOKS, legend_below, panels
 
-    figure, axes = panels(1, 1, height=2.3)
-    panel, last = axes[0, 0], frame[frame["checkpoint"] == "last"]
+    figure, axes = panels(1, 2, height=2.4)
+    (left, right), last = axes[0], frame[frame["checkpoint"] == "last"]
     means = 100 * last.groupby("lambda")[[SEEN, UNSEEN]].mean()
-    panel.plot(means[SEEN], means[UNSEEN], color=LOOKS[0].colour, marker="o")
     for lam, points in last.groupby("lambda"):
-        panel.errorbar(
-            means[SEEN][lam], means[UNSEEN][lam], *_deviations(points), color=LOOKS[0].colour, capsize=1.5, lw=0.6
-        )
-        name = "λ = 0" if lam == 0 else f"{lam:g}"  # said once: points may lie close together
-        panel.annotate(name, (means[SEEN][lam], means[UNSEEN][lam]), xytext=(3, 3), textcoords="offset points")
-    panel.margins(0.12)
-    _name(panel, last["dataset"].iloc[0], last)
-    panel.set_ylabel("test R@1 (%)")
+        at = means[SEEN][lam], means[UNSEEN][lam]
+        left.errorbar(*at, *_deviations(points), color=LOOKS[0].colour, capsize=1.5, lw=0.6)
+    weights = left.scatter(means[SEEN], means[UNSEEN], c=means.index, cmap="viridis", s=16, zorder=3)
+    figure.colorbar(weights, ax=left, label="λ", location="bottom", aspect=25)
+    left.margins(0.12)
+    _name(left, last["dataset"].iloc[0], last)
+    left.set_ylabel("test R@1 (%)")
+    for look, (column, label) in zip(LOOKS, {SEEN: "train", UNSEEN: "test"}.items(), strict=False):
+        plot_means(right, last, "lambda", column, look, label)
+    right.set_xlabel("λ")
+    right.set_ylabel("R@1 (%)")
+    widen(right)
+    legend_below(figure, right)
     return figure
 
 

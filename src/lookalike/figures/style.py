@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -18,6 +20,10 @@ with workflow_extra():
 
 WIDTH = 3.3  # inches, 84 mm
 RESOLUTION = 300  # dots per inch of the PNG
+COARSER = 200  # of one that is wider than a column: pictures in tiles, whose bytes grow with the dots
+SHADES = 256  # of a PNG; with a palette it takes a third of the bytes
+LINE = 0.13  # inches from one line of a title to the next
+LETTERS = {"bold": 14.5, "normal": 17.0}  # of seven points in an inch, at least
 
 
 class Look(NamedTuple):
@@ -38,7 +44,7 @@ LOOKS = [
     Look("#56B4E9", "P", (0, (1, 1))),  # type: ignore[arg-type]  # sky blue
     Look("#000000", "X", (0, (6, 2))),  # type: ignore[arg-type]
 ]
-METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
+KINDS = ("svg", "png")
 REFERENCE = "#595959"  # lines that are no measurement: chance, theory, a published value
 
 SETTINGS: Any = {  # of matplotlib
@@ -95,6 +101,29 @@ def legend_below(figure: Figure, axes: Axes, columns: int = 2) -> None:
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, columnspacing=1.2)
 
 
+def entitle(figure: Figure, title: str, origin: str) -> None:
+    """Write above a picture what it shows and where from, so that it speaks for itself; it grows by these lines.
+
+    Args:
+        figure: in constrained layout.
+        title: in bold.
+        origin: in grey.
+    """
+    width, height = figure.get_size_inches()
+    parts = [(title, "bold", "black"), (origin, "normal", REFERENCE)]
+    lines = [
+        (line, weight, colour)
+        for text, weight, colour in parts
+        for line in wrap(text, int((width - 0.1) * LETTERS[weight]))
+    ]
+    taller = height + LINE * (len(lines) + 0.7)
+    figure.set_size_inches(width, taller)
+    figure.suptitle("\n".join([" "] * len(lines)), fontsize=7)  # keeps their place free; has but one weight and colour
+    for number, (line, weight, colour) in enumerate(lines):
+        at = 1 - LINE * (number + 0.4) / taller
+        figure.text(0.05 / width, at, line, fontweight=weight, color=colour, fontsize=7, va="top")
+
+
 def save(figure: Figure, path: Path, kind: str) -> None:
     """Write a picture without date and version, so that equal data give equal files.
 
@@ -106,6 +135,15 @@ def save(figure: Figure, path: Path, kind: str) -> None:
     Raises:
         ValueError: for another kind.
     """
-    if kind not in METADATA:
-        raise ValueError(f"{path}: kind={kind!r} is unknown, known are {', '.join(METADATA)}")
-    figure.savefig(path, format=kind, metadata=METADATA[kind])
+    if kind not in KINDS:
+        raise ValueError(f"{path}: kind={kind!r} is unknown, known are {', '.join(KINDS)}")
+    if kind == "svg":
+        figure.savefig(path, format=kind, metadata={"Date": None, "Creator": None})
+        return
+    from PIL import Image
+
+    dots = RESOLUTION if figure.get_figwidth() <= WIDTH else COARSER
+    with BytesIO() as drawn:
+        figure.savefig(drawn, format=kind, dpi=dots)
+        picture = Image.open(drawn).convert("RGB").quantize(SHADES, dither=Image.Dither.NONE)
+    picture.save(path, format=kind, optimize=True, dpi=(dots, dots))

@@ -60,11 +60,14 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def draw_grid(frame: pd.DataFrame) -> Picture:
-    """A row of panels per rate, on the left the training pictures; a line per margin, over lambda."""
+    """A row of panels per rate, on the left the training pictures; a line per margin, over lambda.
+
+    All axes go from 0 to 100 %, so that the pictures of all losses and data sets can be laid beside each other.
+    """
     from lookalike.figures.style import LOOKS, legend_below, panels
 
     rates = _rates(frame)
-    figure, axes = panels(len(rates), 2, height=0.65 + 1.35 * len(rates), sharex=True, sharey="col")
+    figure, axes = panels(len(rates), 2, height=0.65 + 1.35 * len(rates), sharex=True, sharey=True)
     for row, rate in zip(axes, rates, strict=True):
         own = frame if pd.isna(rate) else frame[frame["rate"] == rate]
         for panel, (metric, label) in zip(row, METRICS.items(), strict=True):
@@ -73,6 +76,7 @@ def draw_grid(frame: pd.DataFrame) -> Picture:
                 appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
                 panel.plot(line.index, line, **appearance, label=f"δ+ = {margin:g}")
             panel.set_ylabel(label)
+            panel.set_ylim(0, 100)
             if not pd.isna(rate):
                 panel.set_title(f"rate {rate:g}")
     for panel in axes[-1]:
@@ -141,7 +145,7 @@ def checks_summary(frame: pd.DataFrame) -> list[Check]:
             Check(
                 f"on {dataset} the contextual loss at its best is above every AP surrogate at its best: "
                 f"{lead:+.1f} points against {NAMES[str(others.idxmax())]}; best test R@1 at λ > 0, in brackets "
-                f"the median: {listed}{'; in this run, one seed' if len(set(frame['seed'])) == 1 else ''}",
+                f"the median: {listed}{'; one seed' if len(set(frame['seed'])) == 1 else ''}",
                 bool(lead > 0),
             )
         )

@@ -10,6 +10,7 @@ import pandas as pd
 from lookalike.figures.form import Check
 
 RISING = 0.5  # rank correlation from which a series counts as rising
+MOST = 0.75  # share of cases from which they count as most; in between their number says no more than a coin
 
 
 def table(frame: pd.DataFrame, x: str, metric: str) -> Any:
@@ -31,7 +32,7 @@ def difference(first: pd.Series[float], second: pd.Series[float]) -> tuple[str, 
 
     found = paired_difference(list(first), list(second))
     if found.n == 1:
-        return f"{found.mean:+.1f} points in this run, one seed", found.mean > 0
+        return f"{found.mean:+.1f} points, one seed", found.mean > 0
     interval = f"95 % interval {found.low:+.1f} to {found.high:+.1f}, {found.n} seeds"
     decided = {"higher": True, "lower": False, "equal": False}.get(found.verdict)
     return f"{found.mean:+.1f} points ({interval}{'' if decided is not None else ', undecided'})", decided
@@ -63,9 +64,14 @@ def always(differences: list[pd.Series[float]], says: str) -> Check:
 
 
 def mostly(differences: list[pd.Series[float]], says: str) -> Check:
-    """Whether most of several differences over the seeds are above zero, and so is their mean."""
+    """Whether most of several differences over the seeds are above zero, and so is their mean.
+
+    Left open where neither `MOST` of them are above zero nor as many below, or where their mean says the opposite.
+    """
     text, above, higher = _counted(differences, says)
-    return Check(text, None if higher is None else higher and above * 2 > len(differences))
+    share = above / len(differences)
+    most = True if share >= MOST else False if share <= 1 - MOST else None
+    return Check(text, most if most == higher else None)
 
 
 def _counted(differences: list[pd.Series[float]], says: str) -> tuple[str, int, bool | None]:

@@ -1,4 +1,4 @@
-"""R@1 of every variant of a loss beside the full one, over the weight of the loss."""
+"""By how much every variant of a loss changes R@1 of the full one, over the weights of the loss."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lookalike.figures.measured import best, plot_means, shown
+from lookalike.figures.measured import best, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -15,27 +15,23 @@ FULL = "full"
 
 
 def draw_variants(frame: pd.DataFrame) -> Picture:
-    """A panel per variant with a pair of lines per data set: the full loss solid, the variant dashed."""
-    from lookalike.figures.style import LOOKS, legend_below, panels
+    """A panel per data set: what each variant changes, a small mark for every lambda and a large one for their mean."""
+    from lookalike.figures.style import LOOKS, REFERENCE, panels
 
     points = best(frame)
+    datasets = list(points["dataset"].unique())
     others = [name for name in points["variant"].unique() if name != FULL]
-    rows = -(-len(others) // 2)
-    figure, axes = panels(rows, 2, height=rows * 1.05 + 0.6, sharex=True, sharey=True)
-    for panel, variant in zip(axes.flat, others, strict=False):
-        for look, dataset in zip(LOOKS, points["dataset"].unique(), strict=False):
-            own = points[points["dataset"] == dataset]
-            name = shown(dataset, own["published"].iloc[0])
-            for chosen, line, label in ((FULL, "-", f"{name}, full"), (variant, "--", f"{name}, variant")):
-                series = own[own["variant"] == chosen]
-                marker = look.marker if chosen == variant else ""
-                plot_means(panel, series, "lambda", "R@1", look._replace(line=line, marker=marker), label)
-        panel.set_title(variant.replace("_", " "))
-    for panel in axes.flat[len(others) :]:
-        panel.set_visible(False)
-    for row in axes:
-        row[0].set_ylabel("R@1 (%)")
-    for panel in axes[-1]:
-        panel.set_xlabel("λ")
-    legend_below(figure, axes[0, 0])
+    figure, axes = panels(1, len(datasets), height=2.3, sharex=True, sharey=True)
+    for panel, dataset in zip(axes[0], datasets, strict=True):
+        own = points[points["dataset"] == dataset]
+        reached = 100 * own.pivot_table(index="lambda", columns="variant", values="R@1")
+        panel.axvline(0, color=REFERENCE, linestyle=":")
+        for place, variant in enumerate(others):
+            change = reached[variant] - reached[FULL]
+            panel.plot(change, [place] * len(change), "o", color=LOOKS[0].colour, alpha=0.5, mew=0)
+            panel.plot(change.mean(), place, "D", color=LOOKS[4].colour, markersize=4.5)
+        panel.set_title(shown(dataset, own["published"].iloc[0]))
+    axes[0, 0].set_yticks(range(len(others)), [name.replace("_", " ") for name in others])
+    axes[0, 0].set_ylim(len(others) - 0.5, -0.5)
+    figure.supxlabel("R@1 of the variant minus that of the full loss (points)", fontsize=7)
     return figure

@@ -1,4 +1,4 @@
-"""From the heat maps of a picture to regions: by GrabCut, or everything above a height."""
+"""From the heat maps of a picture to regions: by GrabCut, everything above a height, or without looking at them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,18 @@ def threshold(picture: Picture, heat: Tensor) -> Tensor:
     return heat >= THRESHOLDS[:, None, None, None]
 
 
-CUTS: dict[str, Cut] = {"grabcut": grabcut, "threshold": threshold}
+def nothing(picture: Picture, heat: Tensor) -> Tensor:
+    """One candidate ``(1, W, H, W)`` bool: no object anywhere."""
+    return torch.zeros_like(heat, dtype=torch.bool)[None]
+
+
+def everything(picture: Picture, heat: Tensor) -> Tensor:
+    """One candidate ``(1, W, H, W)`` bool: each class takes the whole picture."""
+    return torch.ones_like(heat, dtype=torch.bool)[None]
+
+
+CUTS: dict[str, Cut] = {"grabcut": grabcut, "threshold": threshold, "nothing": nothing, "everything": everything}
+TRIVIAL = {"nothing": "no object", "everything": "everything is the object"}  # answers that need no attention
 
 
 def disjoint(regions: Tensor, heat: Tensor) -> Tensor:
@@ -77,9 +88,10 @@ def disjoint(regions: Tensor, heat: Tensor) -> Tensor:
 
 
 def candidates(cut: dict[str, Any], picture: Picture, heat: Tensor) -> Tensor:
-    """Disjoint candidates ``(T, W, H, W)`` by the cut that a recipe names, with its options."""
+    """Candidates ``(T, W, H, W)`` by the cut that a recipe names, with its options; disjoint unless trivial."""
     options = {key: value for key, value in cut.items() if key != "name"}
-    return disjoint(CUTS[cut["name"]](picture, heat, **options), heat)
+    regions = CUTS[cut["name"]](picture, heat, **options)
+    return regions if cut["name"] in TRIVIAL else disjoint(regions, heat)
 
 
 def _seeds(heat: NDArray[np.float32], sure: float, probable: float, background: float | None) -> Picture:

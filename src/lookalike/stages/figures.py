@@ -7,12 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.figures.caption import caption
+from lookalike.figures.caption import caption, origin, seeds_of
 from lookalike.figures.form import Run
 from lookalike.figures.kinds import FIGURES
-from lookalike.files import replacing, write_text
-
-KINDS = ("svg", "png")
+from lookalike.files import replacing, write_json, write_text
 
 
 def figures(
@@ -24,7 +22,7 @@ def figures(
     files: Sequence[str],
     output: str,
 ) -> None:
-    """Write the data of a figure, the picture drawn from them, and its caption.
+    """Write the data of a figure, the picture drawn from them, what was checked, and its caption.
 
     Args:
         name: a key of ``lookalike.figures.kinds.FIGURES``.
@@ -32,21 +30,27 @@ def figures(
         runs: as ``lookalike.figures.entries.figure_runs`` gives them.
         scale: what the scale calls itself.
         files: one of each run, in the order of the runs.
-        output: path without extension; ``.csv`` holds the data, ``.svg`` and ``.png`` the picture, ``.md`` the caption.
+        output: path without extension; ``.csv`` holds the data, ``.svg`` and ``.png`` the picture, ``.json``
+            title, seeds and verdicts, ``.md`` the caption.
 
     Raises:
         ValueError: from the figure's own function, for options or files that do not fit.
     """
-    from lookalike.figures.style import save, style  # matplotlib, which only a drawing job pays for
+    from lookalike.figures.style import KINDS, entitle, save, style  # matplotlib, which only a drawing job pays for
 
     figure = FIGURES[name]
     read = [Run(**run, path=path) for run, path in zip(runs, files, strict=True)]
     with replacing(f"{output}.csv") as path:
         figure.data(read, entry.get("options", {})).to_csv(path, index=False, float_format="%.6g")
     frame = pd.read_csv(f"{output}.csv")  # so that whoever has the file can draw and check the same
+    title = f"{entry['place']}: {entry['title']}"
     with style():
         picture = figure.draw(frame)
+        entitle(picture, title, origin(read, scale).replace("`", ""))
         for kind in KINDS:
             with replacing(f"{output}.{kind}") as path:
                 save(picture, path, kind)
-    write_text(f"{output}.md", caption(name, entry, read, figure.checks(frame), scale))
+    checks = figure.checks(frame)
+    verdicts = [{"verdict": check.verdict, "says": check.says} for check in checks]
+    write_json(f"{output}.json", {"title": title, "seeds": seeds_of(read), "checks": verdicts})
+    write_text(f"{output}.md", caption(name, entry, read, checks, scale))

@@ -3,49 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from lookalike.figures.form import VERDICTS
-from lookalike.files import write_text
+from lookalike.figures.caption import spoken
+from lookalike.figures.form import Verdict
+from lookalike.files import read_json, write_text
 
-TITLE = re.compile(r"^# (.*)$", re.MULTILINE)
+HEADING = re.compile(r"^# ")
 PICTURE = re.compile(r"\]\((\w+\.png)\)")
 
 
-def gallery(captions: Mapping[str, str], *, scale: str, output: str) -> None:
-    """Write the page: what holds of each figure in a table, then all of them with their captions.
+def gallery(figures: Mapping[str, str], *, scale: str, output: str) -> None:
+    """Write the page: the verdicts on each figure by count, then all figures with their captions.
 
     Args:
-        captions: Markdown of each figure, by its name, in the order of the page; pictures lie beside them.
+        figures: of each figure its path without extension, by its name, in the order of the page.
         scale: what the scale calls itself.
         output: Markdown to write, in the folder above.
     """
-    texts = {name: Path(path).read_text() for name, path in captions.items()}
-    folders = {name: Path(path).parent.name for name, path in captions.items()}
+    checked = {name: read_json(f"{path}.json") for name, path in figures.items()}
+    seeds = max((found["seeds"] for found in checked.values()), default=0)
     lines = [
         f"# Figures: {scale}",
-        "Whether what the papers say of them holds here, by count; one seed is no evidence against a paper.",
+        "How often the papers' words on a figure are so in the runs behind it. One run of each kind is no evidence for "
+        "or against a paper; the target `claims` compares over several seeds. *Computed* follows from a formula, "
+        "whatever is trained; *measured* are numbers about which a paper says nothing.",
         "\n".join(
             [
-                f"| figure | {' | '.join(VERDICTS)} |",
-                f"|:--{'|--:' * len(VERDICTS)}|",
-                *(f"| [{_title(text)}](#{name}) | {_verdicts(text)} |" for name, text in texts.items()),
+                f"| figure | {' | '.join(spoken(verdict, seeds) for verdict in Verdict)} |",
+                f"|:--{'|--:' * len(Verdict)}|",
+                *(f"| [{found['title']}](#{name}) | {_counts(found['checks'])} |" for name, found in checked.items()),
+                f"| all | {_counts([check for found in checked.values() for check in found['checks']])} |",
             ]
         ),
     ]
-    for name, text in texts.items():
-        below = TITLE.sub(f'## <a id="{name}"></a>\\1', text, count=1)
-        lines.append(PICTURE.sub(rf"]({folders[name]}/\1)", below).strip())
+    for name, path in figures.items():
+        below = HEADING.sub(f'## <a id="{name}"></a>', Path(f"{path}.md").read_text(), count=1)
+        lines.append(PICTURE.sub(rf"]({Path(path).parent.name}/\1)", below).strip())
     write_text(output, "\n\n".join(lines) + "\n")
 
 
-def _title(caption: str) -> str:
-    found = TITLE.search(caption)
-    return found[1] if found else ""
-
-
-def _verdicts(caption: str) -> str:
-    """How often each verdict stands in a caption, as cells."""
-    counts = [len(re.findall(rf"^- {verdict}:", caption, re.MULTILINE)) for verdict in VERDICTS]
-    return " | ".join(str(count or "") for count in counts)
+def _counts(checks: list[dict[str, str]]) -> str:
+    """How often each verdict was reached, as cells."""
+    counts = Counter(check["verdict"] for check in checks)
+    return " | ".join(str(counts[verdict] or "") for verdict in Verdict)

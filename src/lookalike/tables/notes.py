@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.tables.origin import DEPARTURES, OLDER
+from lookalike.tables.trivial import below_trivial
 
 CHECKPOINTS = {
     "best": "the epoch with the best R@1 on the test split",
@@ -51,6 +52,7 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
         *([f"{'Departs from the paper' if printed else 'Marked'}: {legend}."] if legend else []),
         *([f"In italics, for the others to be held against: {', '.join(trivial)}."] if trivial and seeds else []),
         *(table["notes"] if isinstance(table.get("notes"), list) else []),
+        *below_trivial(table, cells),
     ]
 
 

@@ -1,0 +1,53 @@
+"""Rows that reach less than an answer without looking."""
+
+import pandas as pd
+import pytest
+
+from lookalike.parameters import read
+from lookalike.tables.notes import table_notes
+from lookalike.tables.trivial import below_trivial
+
+TABLE = {
+    "metrics": ["mean_iou_fold0", "mean_iou_mean", "binary_iou_mean"],
+    "rows": [
+        {"label": "ours", "recipe": "a"},
+        {"label": "No object", "recipe": "b", "trivial": True},
+        {"label": "All object", "recipe": "c", "trivial": True},
+        {"label": "two classes", "recipe": "d"},
+    ],
+}
+
+
+def cells(**reached):
+    """Cells of the mean IoU and of the binary IoU of each row; one fold is always low."""
+    rows = [
+        {"label": label.replace("_", " "), "metric": metric, "mean": value, "n": 1, "seeds": "0"}
+        | {"departs": "", "query_in_r": "no"}
+        for label, values in reached.items()
+        for metric, value in zip(TABLE["metrics"], (0.0, *values), strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_row_below_a_trivial_answer_is_named_with_its_numbers():
+    found = cells(ours=(6.6, 31.9), No_object=(0.0, 43.0), All_object=(14.4, 7.2), two_classes=(0.0, 0.0))
+    expected = [
+        "ours lies below 'No object': 31.9 against 43.0 (binary_iou_mean).",
+        "ours lies below 'All object': 6.6 against 14.4 (mean_iou_mean).",
+    ]
+    assert below_trivial(TABLE, found) == expected
+    assert table_notes(TABLE, found, "small")[-2:] == expected
+
+
+def test_a_row_above_all_of_them_needs_no_note():
+    assert below_trivial(TABLE, cells(ours=(20.0, 50.0), No_object=(0.0, 43.0), All_object=(14.4, 7.2))) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "blocks"), [("sam", "sam_4", 1), ("sam", "sam_5", 1), ("ci", "ci_segmentation", 2)]
+)
+def test_every_table_of_segmentation_has_both_trivial_answers(file, table, blocks):
+    rows = read(f"params/tables/{file}.yaml", "tables")[table]["rows"]
+    trivial = [row["recipe"] for row in rows if row.get("trivial")]
+    assert len(trivial) == 2 * blocks
+    assert [name.split("_")[2] for name in trivial] == ["nothing", "everything"] * blocks
