@@ -70,7 +70,7 @@ def test_classes_and_the_iou_of_every_row_stand_under_its_tiles(runs, tmp_path):
     assert words["found"].startswith("IoU ")
     mask = read_mask(tmp_path / f"mask-{episode.query}")
     everything = [100 * (mask == label).sum() / (mask != 255).sum() for label in episode.labels]
-    assert words["true"] == f"all of it: {everything[0]:.0f}, {everything[1]:.0f} %"
+    assert words["true"] == f"all: {everything[0]:.0f}, {everything[1]:.0f} %"
 
 
 def test_figurines_have_names_of_their_own(tmp_path):

@@ -114,7 +114,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     last = frame[frame["iteration"] == frame["iteration"].max()]
     sizes = sorted(frame["batch_size"].unique())
     colours = {size: look.colour for look, size in zip(LOOKS, sizes, strict=False)}
-    lines = {0.0: "--", 1.0: "-"}
+    lines: dict[float, Any] = {0.0: "--", 1.0: "-"}
     for look, size in zip(LOOKS, sizes, strict=False):
         ends = last[last["batch_size"] == size].groupby("lam")["R@1"].mean()
         axes[0, 0].plot(ends.index, 100 * ends, color=look.colour, marker=look.marker, linestyle="-.")

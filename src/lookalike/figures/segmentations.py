@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RATIOS = {"mean_iou": "mean IoU", "binary_iou": "binary IoU"}
 INCHES = 0.62  # side of a tile
-TITLE, WORDS = 11, 14  # characters in a line above a tile, and below
+TITLE, WORDS = 11, 17  # characters in a line above a tile, and below
 WHOLE = 0.95  # share of a picture from which a region counts as all of it
 TRAITS = "traits.csv"  # of figurines: what their classes look like
 
@@ -106,7 +106,7 @@ def _episode(run: Run, episode: Episode, of_query: Tensor, of_supports: Tensor, 
     shown = [names[label - 1] for label, region in zip(episode.labels, regions["true"], strict=True) if region.any()]
     words = dict(zip(pictures, [" and ".join(shown), *(names[label - 1] for label in episode.labels)], strict=True))
     words["found"] = f"IoU {_percent(found, true[:-1])}{_extent(found)}"
-    words["true"] = f"all of it: {_percent(torch.ones_like(found), true[:-1])}"
+    words["true"] = f"all: {_percent(torch.ones_like(found), true[:-1])}"
     frames = [
         pd.DataFrame(
             [

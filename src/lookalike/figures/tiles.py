@@ -110,7 +110,7 @@ def colour_bar(figure: Figure | SubFigure, axes: NDArray[Any]) -> None:
     scale = ScalarMappable(Normalize(0, 1), map_colours())
     bar = figure.colorbar(scale, ax=axes, location="bottom", shrink=0.5, aspect=BAR, pad=0.02)
     bar.set_ticks([0, 1], labels=["up to the map's median", "its highest value"])
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
 
 
