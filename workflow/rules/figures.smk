@@ -47,4 +47,6 @@ rule gallery:
 rule figures:
     input:
         rules.gallery.output,
-        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".json", ".md"]),
+        collect(
+            f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".json", ".md"]
+        ),
