@@ -5,6 +5,7 @@ import json
 
 import pytest
 import yaml
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from lookalike.figures.caption import caption, origin
@@ -75,11 +76,14 @@ def test_a_picture_taken_out_of_its_page_says_what_it_is(tmp_path):
         figure, axes = panels(1, 2, height=2)
         entitle(figure, "A paper, Fig. 1: a toy", "birds (stands for cub); mini: a small network; one seed: 0")
         save(figure, tmp_path / "x.png", "png")
-    words = [text.get_text() for text in figure.texts]
+    written = [text for text in figure.texts if text.get_text().strip()]
+    words = [text.get_text() for text in written]
     assert words[0] == "A paper, Fig. 1: a toy"
     assert " ".join(words[1:]) == "birds (stands for cub); mini: a small network; one seed: 0"
-    renderer = figure.canvas.get_renderer()
-    for text in figure.texts:
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    for text in written:
         box = text.get_window_extent(renderer)
         assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
         assert box.y0 >= max(axis.get_tightbbox(renderer).y1 for axis in axes.flat)

@@ -20,7 +20,7 @@ with workflow_extra():
 
 WIDTH = 3.3  # inches, 84 mm
 RESOLUTION = 300  # dots per inch of the PNG
-COARSER = 200  # of one that is wider than a column: pictures in tiles, whose bytes grow with the dots
+COARSER = 180  # of one that is wider than a column: pictures in tiles, whose bytes grow with the dots
 SHADES = 256  # of a PNG; with a palette it takes a third of the bytes
 LINE = 0.13  # inches from one line of a title to the next
 LETTERS = {"bold": 14.5, "normal": 17.0}  # of seven points in an inch, at least
