@@ -45,7 +45,7 @@ class EmbedderLearner(Learner):
         """Loss of one batch."""
         with self.half_precision(images):
             embeddings = self.model(images)
-        value: Tensor = self.loss(self.projector(embeddings.float()), labels)
+        value: Tensor = self.loss(self.projector(embeddings.to(torch.get_default_dtype())), labels)
         if isinstance(self.loss, ContextualLoss):
             self._contextual.append(self.loss.contextual)
         return value
@@ -61,7 +61,7 @@ class EmbedderLearner(Learner):
     @classmethod
     def represent(cls, model: nn.Module, images: Tensor) -> Tensors:
         """``embedding (N, D)``, not normalised."""
-        return {"embedding": model(images).float()}
+        return {"embedding": model(images).to(torch.get_default_dtype())}
 
     def part_of(self, name: str) -> str:
         """The projector is a part of its own."""

@@ -55,7 +55,7 @@ def evaluate(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     tensors, about = read_tensors(embeddings)
     tensors = {name: tensor.to(device) for name, tensor in tensors.items() if not name.startswith("names/")}
-    query, gallery = ("query", "gallery") if "labels/query" in tensors else ("test", "test")
+    query, gallery = searching_roles(tensors)
     if not {"best_epoch", "epochs"} <= about.keys():
         raise ValueError(f"{embeddings} is of older code. Remove it, and the next call embeds again")
     if missing := [role for role in (query, gallery) if f"labels/{role}" not in tensors]:
@@ -130,18 +130,43 @@ def _scored(
     recall_at: Sequence[int],
     levels: Levels,
 ) -> dict[str, float]:
-    sides = [
-        {
-            name.removeprefix(prefix): tensor
-            for prefix in [f"{checkpoint}/{role}/"]
-            for name, tensor in tensors.items()
-            if name.startswith(prefix)
-        }
-        for role in (query, gallery)
-    ]
+    sides = [representation(tensors, checkpoint, role) for role in (query, gallery)]
+    search = search_of(settings, tensors, query, gallery, recall_at, levels)
+    name, options = named(settings["scoring"])
+    scores = SCORINGS[name](model, *sides, search, **options)
+    if settings.get("nmi", False) and name in OF_VECTORS:
+        labelled = search.gallery_labels > NO_LABEL
+        scores["NMI"] = nmi(sides[1]["embedding"][labelled], search.gallery_labels[labelled])
+    return scores
+
+
+def representation(tensors: Mapping[str, Tensor], checkpoint: str, role: str) -> dict[str, Tensor]:
+    """What the ``embed`` stage kept of the pictures of a role: tensors with N rows, by name."""
+    prefix = f"{checkpoint}/{role}/"
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def search_of(
+    settings: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    query: str,
+    gallery: str,
+    recall_at: Sequence[int],
+    levels: Levels,
+) -> Search:
+    """The search of one role in another, or in itself.
+
+    Args:
+        settings: the recipe's ``evaluate`` section.
+        tensors: of the ``embed`` stage.
+        query: role that searches.
+        gallery: role that is searched.
+        recall_at: cut-offs; those beyond the gallery are left out.
+        levels: by name the coarser labels of both.
+    """
     labels = [tensors[f"labels/{role}"] for role in (query, gallery)]
     width = len(labels[1]) - (query == gallery)
-    search = Search(
+    return Search(
         labels[0],
         labels[1],
         [k for k in recall_at if k <= width],
@@ -151,9 +176,8 @@ def _scored(
         gallery_cameras=tensors.get(f"cameras/{gallery}"),
         levels=levels,
     )
-    name, options = named(settings["scoring"])
-    scores = SCORINGS[name](model, *sides, search, **options)
-    if settings.get("nmi", False) and name in OF_VECTORS:
-        labelled = labels[1] > NO_LABEL
-        scores["NMI"] = nmi(sides[1]["embedding"][labelled], labels[1][labelled])
-    return scores
+
+
+def searching_roles(tensors: Mapping[str, Tensor]) -> tuple[str, str]:
+    """Role that searches and role that is searched; both ``test`` where its pictures search each other."""
+    return ("query", "gallery") if "labels/query" in tensors else ("test", "test")

@@ -84,8 +84,8 @@ def batches(
         workers: loading processes; none of them changes what is loaded.
 
     Returns:
-        Pairs of images ``(B, 3, H, W)`` float32, normalised by ImageNet's mean and deviation, and their indices
-        ``(B,)`` on the CPU.
+        Pairs of images ``(B, 3, H, W)`` in torch's default dtype, normalised by ImageNet's mean and deviation, and
+        their indices ``(B,)`` on the CPU.
     """
     numbered = [
         [(index, picture_seed(seed, batch, place)) for place, index in enumerate(chosen)]
@@ -97,7 +97,7 @@ def batches(
     mean = torch.tensor(MEAN, device=device).view(1, 3, 1, 1) * 255
     deviation = torch.tensor(DEVIATION, device=device).view(1, 3, 1, 1) * 255
     for pictures, chosen in loader:
-        yield (pictures.to(device, non_blocking=True).float() - mean) / deviation, chosen
+        yield (pictures.to(device, mean.dtype, non_blocking=True) - mean) / deviation, chosen
 
 
 def transform(view: Mapping[str, Any]) -> Callable[[Image.Image], Tensor]:

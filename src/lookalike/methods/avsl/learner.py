@@ -66,7 +66,7 @@ class AVSLLearner(Learner):
     @classmethod
     def represent(cls, model: nn.Module, images: Tensor) -> Tensors:
         """Embeddings and statistics of every level."""
-        return cast(AVSL, model)(images).float().state()  # type: ignore[no-any-return]
+        return cast(AVSL, model)(images).to(torch.get_default_dtype()).state()  # type: ignore[no-any-return]
 
     def part_of(self, name: str) -> str:
         """Heads have a rate; all that belongs to graph and proxies has another (the released code's collector)."""

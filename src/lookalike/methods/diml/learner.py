@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from lookalike.methods.diml.loss import DIMLLoss
@@ -32,7 +33,7 @@ class DIMLLearner(Learner):
         """Loss of one batch."""
         with self.half_precision(images):
             regions = self.model.locations(images)
-        value: Tensor = self.loss(regions.float(), labels)
+        value: Tensor = self.loss(regions.to(torch.get_default_dtype()), labels)
         return value
 
     @classmethod

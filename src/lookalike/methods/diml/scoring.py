@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from lookalike.methods.diml.model import DIML
@@ -21,7 +22,8 @@ def located(model: nn.Module, images: Tensor, **options: Any) -> dict[str, Tenso
     """
     matcher = model if isinstance(model, DIML) else DIML(model, "trunk", **options)
     representation = matcher.represent(images)
-    return {"embedding": representation.global_vector.float(), "regions": representation.regions.float()}
+    kept = representation.to(torch.get_default_dtype())
+    return {"embedding": kept.global_vector, "regions": kept.regions}
 
 
 def structural_matching(
@@ -37,7 +39,11 @@ def structural_matching(
         truncation: K, how many candidates are reordered; ``None`` for all.
         options: ``score``, ``marginal``, ``reg``, ``tolerance`` and ``solver`` of `DIML`.
     """
-    embedder = model.embedder if isinstance(model, DIML) else model
-    matcher = DIML(embedder, "trunk", truncation=truncation, **options)
+    matcher = matcher_of(model, truncation=truncation, **options)
     sides = [Representation(side["regions"], side["embedding"]) for side in (query, gallery)]
     return search.by_ranking(matcher.rank(*sides, self_match=search.self_match, depth=search.depth))
+
+
+def matcher_of(model: nn.Module, **options: Any) -> DIML:
+    """A `DIML` with the options of a scoring, around an embedder trained in any way or that of a `DIML`."""
+    return DIML(model.embedder if isinstance(model, DIML) else model, "trunk", **options)
