@@ -49,6 +49,7 @@ class Plan:
         check(config, "config", "configuration")
         self.seeds: list[int] = config["seeds"]
         self.tracking: bool = config["tracking"]
+        self.suffix: str = config.get("suffix", "")
         self.holds_out: bool = config.get("selection") == "held_out"
         self.picture_cache: Settings | None = config.get("picture_cache")
         self._scale = scale = read_scale(config)
@@ -76,9 +77,14 @@ class Plan:
                 known(name, [*self._tables, *self.sweeps], f"{chosen_in}, tables")
 
     @property
-    def folder(self) -> str:
-        """Folder of results: one per scale and way to choose the epoch."""
+    def compared_as(self) -> str:
+        """Whose committed numbers a call is held against: one per scale and way to choose the epoch."""
         return f"{self.scale}_held_out" if self.holds_out else self.scale
+
+    @property
+    def folder(self) -> str:
+        """Folder of results: beside the others with a suffix, where the call has one."""
+        return f"{self.compared_as}_{self.suffix}" if self.suffix else self.compared_as
 
     @property
     def scale_file(self) -> str:

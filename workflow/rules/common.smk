@@ -23,6 +23,12 @@ from lookalike.source import ROOT, code_digest
 from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin, rebuilding_options, terms_of
 from lookalike.timings import timing_pattern
+from lookalike.traces.requests import (
+    mutation_requests,
+    read_mutations,
+    trace_name,
+    traced,
+)
 from lookalike.tracking.server import ask_server, recently_away
 from lookalike.trials import overruled_trials, trial_runs
 
@@ -33,6 +39,7 @@ try:
     plan = Plan(config)
     runs, sweeps = plan.runs, plan.sweeps  # read and checked here, also where this call needs neither
     check_inputs(plan, list(runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)))
+    mutations = read_mutations()
 except ValueError as error:  # meant for users: its message, without a trace of where it was raised
     raise WorkflowError(str(error)) from None
 
@@ -54,6 +61,7 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     seed=r"\d+",
     table=r"[a-z][a-z0-9_]*",
+    mutation=r"[a-z][a-z0-9_]*",
 
 
 def preload():
@@ -101,6 +109,11 @@ def training_code(recipe, dataset):
 def settings(stage):
     """One section of a job's recipe."""
     return lambda wildcards: plan.settings(wildcards.recipe, wildcards.dataset)[stage]
+
+
+def all_settings(wildcards):
+    """All sections of a job's recipe."""
+    return plan.settings(wildcards.recipe, wildcards.dataset)
 
 
 def results(kind):
@@ -230,8 +243,42 @@ def table_files(wildcards):
 
 def committed_reference(wildcards):
     """Committed numbers of this scale, if there are any."""
-    path = f"results/reference/{plan.folder}.json"
+    path = f"results/reference/{plan.compared_as}.json"
     return ancient(path) if Path(path).is_file() else []
+
+
+def committed_traces(wildcards):
+    """Committed traces of this scale, if there are any."""
+    path = f"results/reference/{plan.compared_as}_traces.json"
+    return ancient(path) if Path(path).is_file() else []
+
+
+def trace_files(wildcards):
+    """Files of the traces of all recipes of this scale's tables, by recipe and data set."""
+    return {trace_name(*run): f"{RESULTS}/traces/{run[0]}/{run[1]}.json" for run in traced(plan)}
+
+
+def compared_traces(wildcards):
+    """Files of the traces that there are committed ones of."""
+    return trace_files(wildcards) if committed_traces(wildcards) else {}
+
+
+def mutation_entry(wildcards):
+    return mutations[wildcards.mutation]
+
+
+def requests_of_mutation(wildcards):
+    """What is traced to see a mutation."""
+    try:
+        return mutation_requests(plan, wildcards.mutation)
+    except ValueError as error:
+        raise WorkflowError(str(error)) from None
+
+
+def measured_settings():
+    """Tables of this scale by the setting that `.ci/reference` has measured them under, and by name."""
+    folders = sorted(Path("results").glob(f"{plan.compared_as}_torch*"))
+    return {folder.name: {table: f"{folder}/tables/{table}.csv" for table in plan.table_names} for folder in folders}
 
 
 def published_digest(wildcards):

@@ -1,7 +1,27 @@
+# What a recipe computes in its first steps, on pictures of its own and on the processor: the same on every machine.
+rule trace:
+    output:
+        trace=f"{RESULTS}/traces/{{recipe}}/{{dataset}}.json",
+    log:
+        f"{LOGS}/trace/{{recipe}}-{{dataset}}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        settings=all_settings,
+        specification=dataset_specification,
+        code=code("lookalike.stages.trace:trace", stage=None),
+    message:
+        "Trace {wildcards.recipe} on {wildcards.dataset}"
+    script:
+        "../scripts/trace.py"
+
+
 rule regression:
     input:
         collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
         reference=committed_reference,
+        reference_traces=committed_traces,
+        traces=lambda wildcards: list(compared_traces(wildcards).values()),
     output:
         report=f"{RESULTS}/regression.md",
     log:
@@ -11,27 +31,71 @@ rule regression:
         "../../environment.yml"
     params:
         tables=table_files,
+        traces=compared_traces,
         code=code("lookalike.stages.regression:regression"),
     message:
-        "Hold the tables against the committed numbers"
+        "Hold tables and traces against the committed ones"
     script:
         "../scripts/regression.py"
 
 
-# Asked for by name only: `snakemake ... reference --config scale=ci 'seeds=[0,1,2]'` after a change that is meant to
-# move numbers.
-rule reference:
+# All that the gate compares; `.ci/reference` makes it under each setting.
+rule measured:
     input:
         collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
+        lambda wildcards: list(trace_files(wildcards).values()),
+
+
+# Asked for by name only, after a change that is meant to move numbers: `.ci/reference` calls both.
+rule reference:
+    input:
+        lambda wildcards: [file for files in measured_settings().values() for file in files.values()],
     log:
         f"{LOGS}/reference.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        tables=table_files,
-        reference=f"results/reference/{plan.folder}.json",
+        settings=lambda wildcards: measured_settings(),
+        reference=f"results/reference/{plan.compared_as}.json",
     message:
         "Write the committed numbers anew"
     script:
         "../scripts/reference.py"
+
+
+rule reference_traces:
+    input:
+        lambda wildcards: list(trace_files(wildcards).values()),
+    log:
+        f"{LOGS}/reference_traces.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        traces=trace_files,
+        reference=f"results/reference/{plan.compared_as}_traces.json",
+    message:
+        "Write the committed traces anew"
+    script:
+        "../scripts/reference_traces.py"
+
+
+# Does the gate stay open where nothing is broken? Each setting against a reference made of the others.
+rule unbroken:
+    input:
+        lambda wildcards: [file for files in measured_settings().values() for file in files.values()],
+    output:
+        report=f"{RESULTS}/unbroken.md",
+    log:
+        f"{LOGS}/unbroken.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        settings=lambda wildcards: measured_settings(),
+        code=code("lookalike.stages.regression:unbroken"),
+    message:
+        "Hold unbroken runs against each other"
+    script:
+        "../scripts/unbroken.py"

@@ -4,4 +4,4 @@ from lookalike.jobs import job_log
 from lookalike.stages.regression import record
 
 with job_log("reference", snakemake.log[0]):
-    record(snakemake.params.tables, reference=snakemake.params.reference)
+    record(snakemake.params.settings, reference=snakemake.params.reference)

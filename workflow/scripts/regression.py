@@ -1,7 +1,13 @@
-"""Hold the tables against the committed numbers."""
+"""Hold tables and traces against the committed ones."""
 
 from lookalike.jobs import job_log
 from lookalike.stages.regression import regression
 
 with job_log("regression", snakemake.log[0]):
-    regression(snakemake.params.tables, reference=str(snakemake.input.reference or ""), report=snakemake.output.report)
+    regression(
+        snakemake.params.tables,
+        reference=str(snakemake.input.reference or ""),
+        report=snakemake.output.report,
+        traces=snakemake.params.traces,
+        reference_traces=str(snakemake.input.reference_traces or ""),
+    )

@@ -1,4 +1,4 @@
-"""Hold finished tables against the committed numbers of their scale, and against the printed ones."""
+"""Hold finished tables and traces against the committed ones of their scale, and tables against the printed numbers."""
 
 from __future__ import annotations
 
@@ -8,20 +8,32 @@ from pathlib import Path
 
 import pandas as pd
 
-from lookalike.files import write_text
-from lookalike.tables.regression import VERDICTS, compare, compare_printed, lost, reference_cells
+from lookalike.files import read_json, write_text
+from lookalike.tables.regression import VERDICTS, compare, compare_printed, lost
+from lookalike.tables.tolerance import measured_cells, reference_cells
+from lookalike.traces.comparison import as_text, trace_differences
 
 
-def regression(tables: Mapping[str, str], *, reference: str, report: str) -> None:
+def regression(
+    tables: Mapping[str, str],
+    *,
+    reference: str,
+    report: str,
+    traces: Mapping[str, str] | None = None,
+    reference_traces: str = "",
+) -> None:
     """Write the comparisons as Markdown.
 
     Args:
         tables: CSV of each table.
         reference: JSON with the committed cells, empty for a scale without any.
         report: Markdown to write.
+        traces: JSON of each trace, by ``recipe@dataset``.
+        reference_traces: JSON with the committed traces, empty for a scale without any.
 
     Raises:
-        ValueError: if a cell is worse than its reference, too good to be true, or missing; all of them are printed.
+        ValueError: if a trace differs from the committed one, or a cell is worse than its reference, too good to be
+            true, or missing; all of them are printed.
     """
     cells = _read(tables)
     committed = json.loads(Path(reference).read_text()) if reference else []
@@ -30,6 +42,7 @@ def regression(tables: Mapping[str, str], *, reference: str, report: str) -> Non
         "Against the printed numbers, where data and set-up are the papers'": compare_printed(cells),
     }
     text, closed, judged = ["# Regression of reported numbers", "In percent."], 0, 0
+    differences = _different(traces or {}, reference_traces)
     for title, comparison in parts.items():
         text.append(f"## {title}")
         if comparison is None or comparison.empty:
@@ -40,14 +53,71 @@ def regression(tables: Mapping[str, str], *, reference: str, report: str) -> Non
         text.append(", ".join(f"{count:.0f} {verdict}" for verdict, count in counts.items()) + ".")
         text.append(comparison.to_markdown(index=False, floatfmt=".2f"))
         closed, judged = closed + len(lost(comparison)), judged + len(comparison)
+    if reference_traces:
+        text.append(f"## Traces\n\n{len(traces or {})} recipes compute what is committed, step by step.")
+    if differences:
+        name, difference = next(iter(differences.items()))
+        more = f"; {len(differences)} of {len(traces or {})} traces differ, see the log" if len(differences) > 1 else ""
+        raise ValueError(f"trace of {name} differs: {difference}{more}")
     if closed:
         raise ValueError(f"{closed} of {judged} numbers are worse, too good or missing, see the log")
     write_text(report, "\n\n".join(text) + "\n")
 
 
-def record(tables: Mapping[str, str], *, reference: str) -> None:
-    """Write the reference anew from finished tables over several seeds."""
-    write_text(reference, json.dumps(reference_cells(_read(tables)), indent=0) + "\n")
+def record_traces(traces: Mapping[str, str], *, reference: str) -> None:
+    """Write the committed traces anew."""
+    write_text(reference, as_text({name: read_json(path) for name, path in traces.items()}))
+
+
+def record(settings: Mapping[str, Mapping[str, str]], *, reference: str) -> None:
+    """Write the committed numbers anew.
+
+    Args:
+        settings: CSV of each table, by the setting they were measured under.
+        reference: JSON to write.
+
+    Raises:
+        ValueError: as `reference_cells`.
+    """
+    cells = {name: measured_cells(_read(tables)) for name, tables in settings.items()}
+    write_text(reference, json.dumps(reference_cells(cells), indent=0) + "\n")
+
+
+def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
+    """Hold each setting against what the others would have committed, and write how many cells close the gate.
+
+    Args:
+        settings: as `record` takes them.
+        report: Markdown to write.
+
+    Raises:
+        ValueError: if the gate closes on a setting.
+    """
+    tables = {name: _read(files) for name, files in settings.items()}
+    cells = {name: measured_cells(frames) for name, frames in tables.items()}
+    rows = []
+    for name, frames in tables.items():
+        others = {other: frame for other, frame in cells.items() if other != name}
+        comparison = compare(frames, reference_cells(others))
+        closed = lost(comparison)
+        print(f"{name}\n{closed.to_string(index=False)}\n")
+        used = (comparison["difference"].abs() / comparison["tolerance"]).max()
+        rows.append({"setting": name, "cells": len(comparison), "closed": len(closed), "largest share used": used})
+    frame = pd.DataFrame(rows)
+    title = "# Unbroken runs\n\nEach setting against a reference made of the others."
+    write_text(report, f"{title}\n\n{frame.to_markdown(index=False, floatfmt='.2f')}\n")
+    if frame["closed"].any():
+        names = ", ".join(frame.loc[frame["closed"] > 0, "setting"])
+        raise ValueError(f"the gate closes on unbroken runs: {names}; see {report}")
+
+
+def _different(traces: Mapping[str, str], reference: str) -> dict[str, str]:
+    """What differs from the committed traces, by trace; all of it is printed."""
+    found = {name: read_json(path) for name, path in traces.items()}
+    differences = trace_differences(found, read_json(reference)) if reference else {}
+    for name, difference in differences.items():
+        print(f"trace of {name} differs: {difference}")
+    return differences
 
 
 def _read(tables: Mapping[str, str]) -> dict[str, pd.DataFrame]:

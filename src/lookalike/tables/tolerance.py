@@ -1,0 +1,92 @@
+"""How far a number of one seed may lie from its reference on another machine.
+
+Another processor, number of threads or version of torch rounds differently, and training amplifies that. So the same
+call with the same seed is measured under several such settings, and a cell's spread over them says what an unbroken
+run may show elsewhere.
+
+The rule: the reference is the mean over the settings, of which those that agree in all numbers of a row count once.
+The variance of a cell is estimated by few settings, so it is mixed with the mean variance of its column, which counts
+as `PRIOR` further settings. A new run lies within the tolerance with Student's probability for a new draw, such that
+in all cells together an unbroken run leaves it in one of a hundred runs (Bonferroni). A row that is the same under all
+settings has no spread to mix: nothing in it is trained, or nothing that rounding reaches. No cell is held to less than
+what two queries are worth.
+
+What a method adds to a row that it is compared with (``against`` in the table) is a cell of its own: both numbers come
+from one setting, often from one training, so that the gain is far steadier than either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t
+
+KEY = ["table", "label", "dataset", "metric"]
+ROW = ["table", "label", "dataset"]
+COLUMN = ["table", "dataset", "metric"]
+FALSE_ALARMS = 0.01  # of an unbroken run, all cells together
+PRIOR = 4  # settings that the spread of the column counts for
+QUERIES = 2
+FEWEST = 4  # settings
+
+
+def measured_cells(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Cells of finished tables that we measured, and gains as cells of their own.
+
+    Args:
+        tables: cells by table, as ``table_cells`` returns them.
+
+    Returns:
+        `KEY`, ``value`` in percent and ``queries``; a gain's metric is ``<metric> over <row>``.
+    """
+    cells = pd.concat([frame.assign(table=name) for name, frame in tables.items()], ignore_index=True)
+    cells = cells[cells["mean"].notna()]
+    paired = cells[cells["against_difference"].notna()] if "against_difference" in cells else cells.iloc[:0]
+    if len(paired):
+        paired = paired.assign(
+            metric=paired["metric"] + " over " + paired["against"], mean=paired["against_difference"]
+        )
+    both = pd.concat([cells, paired], ignore_index=True)
+    return both[[*KEY, "mean", "queries"]].rename(columns={"mean": "value"})
+
+
+def reference_cells(settings: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """What is committed: for each cell ``value``, ``tolerance``, ``deviation``, ``settings`` and ``queries``.
+
+    Args:
+        settings: `measured_cells` of one seed by setting.
+
+    Raises:
+        ValueError: for fewer than four settings, or settings with other cells than the first.
+    """
+    if len(settings) < FEWEST:
+        raise ValueError(f"a tolerance needs at least {FEWEST} settings, found {len(settings)}: run .ci/reference")
+    frames = {name: frame.set_index(KEY).sort_index() for name, frame in settings.items()}
+    first_name, first = next(iter(frames.items()))
+    for name, frame in frames.items():
+        if not frame.index.equals(first.index):
+            raise ValueError(f"setting {name} has other cells than {first_name}: make both anew")
+    values = pd.DataFrame({name: frame["value"] for name, frame in frames.items()})
+    spread = pd.concat([_of_row(rows) for _, rows in values.groupby(level=ROW, sort=False)]).loc[first.index]
+    moving = spread[spread["settings"] > 1]
+    of_column = moving.groupby(level=COLUMN)["variance"].mean().rename("column")
+    spread = spread.join(of_column, on=COLUMN)
+    freedom = PRIOR + spread["settings"] - 1
+    mixed = (PRIOR * spread["column"] + (spread["settings"] - 1) * spread["variance"]) / freedom
+    width = t.ppf(1 - FALSE_ALARMS / (2 * len(spread)), freedom) * np.sqrt(mixed * (1 + 1 / spread["settings"]))
+    floor = 100 * QUERIES / first["queries"].astype(float)
+    spread["tolerance"] = np.fmax(np.where(spread["settings"] > 1, width, 0.0), floor)
+    spread["deviation"], spread["queries"] = np.sqrt(spread["variance"]), first["queries"].astype(int)
+    kept = spread[["value", "tolerance", "deviation", "settings", "queries"]].reset_index()
+    rounded = kept.round({"value": 4, "tolerance": 4, "deviation": 4})
+    return [{str(key): value for key, value in row.items()} for row in rounded.to_dict("records")]
+
+
+def _of_row(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean and variance of a row's cells over the settings that differ."""
+    draws = rows.T.drop_duplicates().T
+    variance = draws.var(axis=1, ddof=1) if draws.shape[1] > 1 else 0.0
+    return pd.DataFrame({"value": draws.mean(axis=1), "variance": variance, "settings": draws.shape[1]})

@@ -1,0 +1,73 @@
+"""The scores that a scoring gives to some pairs, kept while it scores them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lookalike.methods.diml.representation import Representation as Located
+from lookalike.methods.diml.scoring import matcher_of
+from lookalike.metrics.blocks import Representation, Score, score_blocks
+from lookalike.metrics.search import Search
+from lookalike.scoring import SCORINGS
+from lookalike.training.learner import named
+
+PAIRS = 16
+
+
+@dataclass(frozen=True)
+class Watched(Search):
+    """A search that keeps all scores, or the ranking, that it is given."""
+
+    kept: dict[str, Tensor] = field(default_factory=dict)
+
+    def by_score(
+        self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
+    ) -> dict[str, float]:
+        """As of any search."""
+        self.kept["scores"] = score_blocks(query, gallery, score)(0, len(query))
+        return super().by_score(query, gallery, score)
+
+    def by_ranking(self, ranking: Tensor) -> dict[str, float]:
+        """As of any search."""
+        self.kept["ranking"] = ranking
+        return super().by_ranking(ranking)
+
+
+@torch.no_grad()
+def watched_scores(
+    scoring: Mapping[str, Any],
+    model: nn.Module,
+    query: Mapping[str, Tensor],
+    gallery: Mapping[str, Tensor],
+    search: Search,
+) -> dict[str, list[float]]:
+    """Scores of 16 pairs as a recipe scores them.
+
+    Args:
+        scoring: the recipe's ``evaluate.scoring``.
+        model: as for the scoring.
+        query: Q representations, at least 16.
+        gallery: G representations.
+        search: who searches whom.
+
+    Returns:
+        ``scores`` of 16 pairs; of a scoring that ranks, also the ``ranking``: its first ranks for 16 queries.
+    """
+    name, options = named(scoring)
+    watched = Watched(**vars(search))
+    SCORINGS[name](model, query, gallery, watched, **options)
+    rows = torch.arange(PAIRS)
+    columns = (5 * rows + 1) % len(search.gallery_labels)
+    if "scores" in watched.kept:
+        return {"scores": watched.kept["scores"][rows, columns].tolist()}
+    sides = [Located(side["regions"], side["embedding"]) for side in (query, gallery)]
+    scores = matcher_of(model, **options).similarity(*sides)
+    return {
+        "scores": scores[rows, columns].tolist(),
+        "ranking": watched.kept["ranking"][:PAIRS].flatten().double().tolist(),
+    }

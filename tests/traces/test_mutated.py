@@ -1,0 +1,72 @@
+"""Mutations fit the code as it is, and are seen."""
+
+import shutil
+
+import pytest
+
+from lookalike.files import read_json
+from lookalike.parameters import read
+from lookalike.paths import project_root
+from lookalike.plan import Plan
+from lookalike.source import ROOT
+from lookalike.stages.mutation import mutation, overview
+from lookalike.traces.mutated import edit_once, mutated_traces
+from lookalike.traces.requests import mutation_requests, read_mutations, trace_name, traced
+
+REFERENCE = project_root() / "results" / "reference" / "ci_traces.json"
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Plan({**read("params/config.yaml", "config"), "scale": "ci"})
+
+
+def test_there_are_twenty_and_each_text_stands_once_in_the_package(tmp_path):
+    entries = read_mutations()
+    assert len(entries) == 20
+    for name, entry in entries.items():
+        copy = tmp_path / name
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__", "*.html"))
+        edit_once(copy, entry["find"], entry["replace"])
+
+
+def test_every_recipe_of_the_tables_has_a_committed_trace(plan):
+    assert set(read_json(REFERENCE)) == {trace_name(*run) for run in traced(plan)}
+
+
+def test_every_mutation_is_looked_for_in_recipes_of_the_tables(plan):
+    for name in read_mutations():
+        assert mutation_requests(plan, name)
+
+
+@pytest.mark.parametrize(("find", "count"), [("no such text anywhere", 0), ("import annotations", "several")])
+def test_a_text_that_does_not_stand_once_is_refused(tmp_path, find, count):
+    (tmp_path / "one.py").write_text("from __future__ import annotations\n")
+    (tmp_path / "two.py").write_text("from __future__ import annotations\n")
+    with pytest.raises(ValueError, match=r"no longer applies: '.*' stands [02] times in the package"):
+        edit_once(tmp_path, find, "")
+
+
+def test_an_unknown_mutation_is_refused_with_the_nearest_name(plan):
+    with pytest.raises(ValueError, match="margin_sign"):
+        mutation_requests(plan, "margin_sing")
+
+
+@pytest.mark.slow
+def test_a_planted_mistake_closes_the_gate_and_a_harmless_edit_does_not(plan, tmp_path):
+    requests = mutation_requests(plan, "margin_sign")
+    request = {trace: requests[trace] for trace in list(requests)[:1]}
+    entry, verdict = read_mutations()["margin_sign"], tmp_path / "verdict.json"
+    plant = {"requests": request, "reference": str(REFERENCE), "verdict": str(verdict)}
+    mutation(name="margin_sign", entry=entry, **plant)
+    overview([str(verdict)], report=str(tmp_path / "report.md"))
+    assert "closes on 1 of 1" in (tmp_path / "report.md").read_text()
+    with pytest.raises(ValueError, match="mutation harmless passes the gate: the traces of margin@figurines_birds"):
+        mutation(name="harmless", entry={**entry, "replace": entry["find"]}, **plant)
+
+
+@pytest.mark.slow
+def test_a_mutation_that_does_not_run_is_no_closed_gate(plan):
+    request = mutation_requests(plan, "margin_sign")
+    with pytest.raises(ValueError, match=r"does not run: .*no_such_margin"):
+        mutated_traces("- boundary + self.margin)", "- boundary + self.no_such_margin)", request)

@@ -1,0 +1,11 @@
+"""Trace one recipe."""
+
+from lookalike.jobs import call
+
+call(
+    "trace",
+    log=snakemake.log[0],
+    settings=snakemake.params.settings,
+    specification=snakemake.params.specification,
+    output=snakemake.output.trace,
+)
