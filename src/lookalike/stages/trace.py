@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import torch
 
 from lookalike.files import read_json, read_tensors, write_json
+from lookalike.models.embedder import Embedder
 from lookalike.models.saved import load_model
 from lookalike.paths import episodes_of
 from lookalike.segmentation.episodes import read_episodes
@@ -50,7 +51,7 @@ def trace(settings: Mapping[str, Any], *, specification: Mapping[str, Any], outp
         data: dict[str, Any] = {"manifest": manifest, "root": name}
         model, history = f"{name}/model", f"{name}/history.csv"
         with gradient_norms() as norms:
-            kept = {"model": model, "history": history, "resume": f"{name}/unfinished"}
+            kept: dict[str, Any] = {"model": model, "history": history, "resume": f"{name}/unfinished"}
             train(training, seed=SEED, code="", **data, **kept, tags={})
         found = {"loss": pd.read_csv(history)["loss"].tolist()}
         found |= {f"gradient/{part}": values for part, values in norms.items()}
@@ -70,12 +71,9 @@ def _evaluated(
     evaluate(settings["evaluate"], **asked, model=model, embeddings=embeddings, metrics=metrics, tags={})
     tensors, _ = read_tensors(embeddings)
     roles = searching_roles(tensors)
-    found = watched_scores(
-        settings["evaluate"]["scoring"],
-        load_model(model)[0],
-        *(representation(tensors, "best", role) for role in roles),
-        search_of(settings["evaluate"], tensors, *roles, asked["recall_at"], {}),
-    )
+    query, gallery = (representation(tensors, "best", role) for role in roles)
+    search = search_of(settings["evaluate"], tensors, *roles, asked["recall_at"], {})
+    found = watched_scores(settings["evaluate"]["scoring"], load_model(model)[0], query, gallery, search)
     return found | {f"metrics/{name}": [value] for name, value in read_json(metrics)["best"].items()}
 
 
@@ -97,7 +95,8 @@ def _segmented(settings: Mapping[str, Any], model: str, folder: Path) -> dict[st
     )
     embedder, about = load_model(model)
     chosen = read_episodes(Path(listed), ways=settings["ways"], **drawn)
-    maps, _ = attend(embedder, about["settings"]["test_image"], chosen, folder, device=torch.device("cpu"))
+    view = about["settings"]["test_image"]
+    maps, _ = attend(cast(Embedder, embedder), view, chosen, folder, device=torch.device("cpu"))
     found = {"maps": maps.mean(dim=(-2, -1)).flatten().tolist()}
     scores = read_json(segmentations)["best"]
     return found | {f"segmentation/{name}": [value] for name, value in scores.items()}

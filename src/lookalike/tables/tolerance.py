@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+from scipy.special import stdtrit as student_quantile  # scipy.stats takes a second longer to import
 
 KEY = ["table", "label", "dataset", "metric"]
 ROW = ["table", "label", "dataset"]
@@ -70,23 +70,23 @@ def reference_cells(settings: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]
         if not frame.index.equals(first.index):
             raise ValueError(f"setting {name} has other cells than {first_name}: make both anew")
     values = pd.DataFrame({name: frame["value"] for name, frame in frames.items()})
-    spread = pd.concat([_of_row(rows) for _, rows in values.groupby(level=ROW, sort=False)]).loc[first.index]
+    spread = pd.DataFrame(index=values.index, columns=["value", "variance", "settings"], dtype=float)
+    for places in values.groupby(level=ROW).indices.values():
+        draws = np.array(list(dict.fromkeys(map(tuple, values.to_numpy()[places].T))))  # (settings that differ, cells)
+        variance = draws.var(axis=0, ddof=1) if len(draws) > 1 else 0.0
+        spread.iloc[places, :] = np.column_stack(np.broadcast_arrays(draws.mean(axis=0), variance, len(draws)))
     moving = spread[spread["settings"] > 1]
     of_column = moving.groupby(level=COLUMN)["variance"].mean().rename("column")
     spread = spread.join(of_column, on=COLUMN)
     freedom = PRIOR + spread["settings"] - 1
     mixed = (PRIOR * spread["column"] + (spread["settings"] - 1) * spread["variance"]) / freedom
-    width = t.ppf(1 - FALSE_ALARMS / (2 * len(spread)), freedom) * np.sqrt(mixed * (1 + 1 / spread["settings"]))
+    width = student_quantile(freedom, 1 - FALSE_ALARMS / (2 * len(spread))) * np.sqrt(
+        mixed * (1 + 1 / spread["settings"])
+    )
     floor = 100 * QUERIES / first["queries"].astype(float)
     spread["tolerance"] = np.fmax(np.where(spread["settings"] > 1, width, 0.0), floor)
     spread["deviation"], spread["queries"] = np.sqrt(spread["variance"]), first["queries"].astype(int)
+    spread["settings"] = spread["settings"].astype(int)
     kept = spread[["value", "tolerance", "deviation", "settings", "queries"]].reset_index()
     rounded = kept.round({"value": 4, "tolerance": 4, "deviation": 4})
     return [{str(key): value for key, value in row.items()} for row in rounded.to_dict("records")]
-
-
-def _of_row(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and variance of a row's cells over the settings that differ."""
-    draws = rows.T.drop_duplicates().T
-    variance = draws.var(axis=1, ddof=1) if draws.shape[1] > 1 else 0.0
-    return pd.DataFrame({"value": draws.mean(axis=1), "variance": variance, "settings": draws.shape[1]})

@@ -37,14 +37,18 @@ def _permutation(random: np.random.Generator, like: Tensor, *_: Any) -> NDArray[
 
 
 def _integers(random: np.random.Generator, like: Tensor, *limits: int) -> NDArray[Any]:
-    return random.integers(*limits, size=like.shape)
+    low, high = limits if len(limits) == 2 else (0, *limits)
+    values: NDArray[Any] = random.integers(low, high, size=tuple(like.shape))
+    return values
 
 
 def _columns(random: np.random.Generator, like: Tensor, weights: Tensor, *_: Any) -> NDArray[Any]:
     if like.shape[-1] != 1:
         raise ValueError(f"a trace draws one column of each row, not {like.shape[-1]}")
     shares = weights.detach().double().cumsum(-1).numpy()
-    return (shares < random.random((*like.shape[:-1], 1)) * shares[..., -1:]).sum(axis=-1, keepdims=True)
+    places: NDArray[Any] = random.random((*like.shape[:-1], 1)) * shares[..., -1:]
+    found: NDArray[Any] = (shares < places).sum(axis=-1, keepdims=True)
+    return found
 
 
 IN_PLACE: dict[Any, Draw] = {aten.uniform_: _uniform, aten.normal_: _normal, aten.exponential_: _exponential}
@@ -59,11 +63,11 @@ NEW: dict[Any, tuple[Draw, Callable[..., tuple[Any, ...]]]] = {
 SEEDS_ONLY = (aten.random_,)  # with which a data loader seeds processes that a trace does not have
 
 
-class _Draws(TorchDispatchMode):
+class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Fills all that torch draws with numbers of numpy's generator."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.random = np.random.Generator(np.random.Philox(seed))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

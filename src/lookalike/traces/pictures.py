@@ -79,4 +79,5 @@ def _wave(label: int, number: int, camera: int = 0) -> NDArray[np.uint8]:
     wave = np.sin(random.uniform(0.35, 0.5) * across + random.uniform(0, 2 * np.pi))
     pixels = 128 + wave[..., None] * random.uniform(30, 90, 3) + random.normal(0, 20, (SIDE, SIDE, 3))
     pixels = pixels + camera * np.array([45, 0, -45])
-    return np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+    whole: NDArray[np.uint8] = np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+    return whole
