@@ -74,7 +74,7 @@ def lookup(module: str, name: str) -> dict[str, str]:
 
 
 def constructor_arguments(definition: str) -> set[str]:
-    """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__`` in this package, or
+    """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__`` in the package, or
     its fields if it is a dataclass; none if it leaves building to a class of another package.
 
     Raises:

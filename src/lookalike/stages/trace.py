@@ -52,7 +52,7 @@ def trace(settings: Mapping[str, Any], *, specification: Mapping[str, Any], outp
         model, history = f"{name}/model", f"{name}/history.csv"
         with gradient_norms() as norms:
             kept: dict[str, Any] = {"model": model, "history": history, "resume": f"{name}/unfinished"}
-            train(training, seed=SEED, code="", **data, **kept, tags={})
+            train(training, seed=SEED, code="", **data, **kept)
         found = {"loss": pd.read_csv(history)["loss"].tolist()}
         found |= {f"gradient/{part}": values for part, values in norms.items()}
         if segments:
@@ -68,7 +68,7 @@ def _evaluated(
     embeddings, metrics = f"{data['root']}/embeddings", f"{data['root']}/metrics"
     embed(settings["embed"], model=model, **data, embeddings=embeddings)
     asked = {"recall_at": specification["recall_at"], "levels": specification.get("levels", {})}
-    evaluate(settings["evaluate"], **asked, model=model, embeddings=embeddings, metrics=metrics, tags={})
+    evaluate(settings["evaluate"], **asked, model=model, embeddings=embeddings, metrics=metrics)
     tensors, _ = read_tensors(embeddings)
     roles = searching_roles(tensors)
     query, gallery = (representation(tensors, "best", role) for role in roles)
@@ -91,7 +91,6 @@ def _segmented(settings: Mapping[str, Any], model: str, folder: Path) -> dict[st
         episodes=listed,
         digest=f"{listed}.sha256",
         segmentations=segmentations,
-        tags={},
     )
     embedder, about = load_model(model)
     chosen = read_episodes(Path(listed), ways=settings["ways"], **drawn)
