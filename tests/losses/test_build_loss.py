@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 import torch
+from torch import nn
 
 from lookalike import source
 from lookalike.losses import LOSSES, build_loss
@@ -32,6 +33,17 @@ def test_a_parameter_that_a_loss_needs_is_asked_for():
     given = {"eps": 0.05, "lam": 0.4, "gamma": 0.1, "target_similarity": 0.3, "negative_margin": 0.6}
     with pytest.raises(ValueError, match=r"loss 'contextual' needs k, positive_margin$"):
         build_loss("contextual", given, classes=2, embedding_dim=2)
+
+
+def test_a_loss_without_a_constructor_of_its_own_needs_nothing_and_takes_nothing(monkeypatch):
+    class PullLoss(nn.Module):
+        def forward(self, embeddings, labels, indices_tuple=None):
+            return embeddings.square().mean()
+
+    monkeypatch.setitem(LOSSES, "pull", PullLoss)
+    assert isinstance(build_loss("pull", {}, classes=2, embedding_dim=2), PullLoss)
+    with pytest.raises(ValueError, match="loss 'pull' has no parameter 'margin'; known: none"):
+        build_loss("pull", {"margin": 0.1}, classes=2, embedding_dim=2)
 
 
 def test_parameters_reach_the_loss():

@@ -346,14 +346,14 @@ def copied_manifest(dataset):
 
 
 def copied_root(dataset):
-    return f"{DATA}/pictures" if plan.picture_cache else dataset_of(dataset).root
+    return f"{DATA}/pictures" if plan.picture_cache else plan.datasets[dataset].root
 
 
 def pictures_of(wildcards):
-    return copied_manifest(dataset_of(wildcards).name)
+    dataset = dataset_of(wildcards).name
     if hasattr(wildcards, "recipe"):
-        check_wanted(wildcards.recipe, wildcards.dataset)
-    return copied_manifest(wildcards.dataset)
+        check_wanted(wildcards.recipe, dataset)
+    return copied_manifest(dataset)
 
 
 def pictures_root(wildcards):

@@ -92,7 +92,12 @@ def build_loss(
     if name not in LOSSES:
         near = difflib.get_close_matches(name, LOSSES, n=3, cutoff=0.4) or sorted(LOSSES)
         raise ValueError(f"unknown loss {name!r}; nearest: {', '.join(near)}")
-    arguments = inspect.signature(LOSSES[name]).parameters
+    # A loss without a constructor of its own shows that of its base, which takes anything and wants nothing.
+    arguments = {
+        key: argument
+        for key, argument in inspect.signature(LOSSES[name]).parameters.items()
+        if argument.kind not in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
+    }
     offered = {"classes": classes, "embedding_dim": embedding_dim, "generator": generator}
     known = arguments.keys() - offered.keys()
     if unknown := sorted(parameters.keys() - known):
