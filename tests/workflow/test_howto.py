@@ -1,4 +1,4 @@
-"""The README's how-to for a loss, done step by step in a copy of the project."""
+"""The README's how-to for a loss, done as it is written there in a copy of the project."""
 
 import csv
 import os
@@ -9,38 +9,26 @@ import pytest
 
 from projects import ROOT, make_project
 
-# The steps, as the README shows them: a file, and what it gets.
-LOSS = '''"""A loss of one's own."""
-
-from torch import Tensor, nn
-
-
-class PullLoss(nn.Module):
-    """Mean squared distance to ``scale`` times the mean of all embeddings."""
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__()
-        self.scale = scale
-
-    def forward(self, embeddings: Tensor, labels: Tensor, indices_tuple: tuple[Tensor, ...] | None = None) -> Tensor:
-        return (embeddings - self.scale * embeddings.mean(dim=0)).square().mean()
-'''
-IMPORT = "from lookalike.losses.pull import PullLoss\n"
-LINE = '    "pull": PullLoss,\n'
-RECIPE = "  pull: {like: margin, train: {loss: {name: pull, scale: 0.5}}}\n"
-ROW = "    - {label: Pull, recipe: pull}\n"
-TABLES = (
-    "first: &small\n  title: First\n  datasets: own\n  metrics: [R@1]\n  rows:\n    - {label: Margin, recipe: margin}\n"
-)
 CALL = "--cores 2 tables --configfile own.yaml"
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """What the README says goes where: the new file, and lines by the file that they go into."""
+    text = re.search(r"^- \*\*a loss\*\*:(.*?)^- \*\*", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)[1]
+    code = re.search(r"^  ```python\n(.*?)^  ```", text, re.DOTALL | re.MULTILINE)[1]
+    spans = re.findall(r"`([^`]+)`", re.sub(r"^  ```.*?^  ```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return re.sub(r"^  ", "", code, flags=re.MULTILINE), [re.sub(r"\s+", " ", span) for span in spans]
 
 
 @pytest.fixture
 def copy(tmp_path):
+    """A copy whose table of methods has a single row, for the sake of time."""
     project = make_project(tmp_path)
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "params/tables/two.yaml").write_text(TABLES + TABLES.replace("first: &small", "second:"))
-    project.edit("own.yaml", "tables: [comparison]", "tables: [first, second]")
+    tables = tmp_path / "params/tables/comparison.yaml"
+    kept = [line for line in tables.read_text().splitlines() if "- {label" not in line or "label: Margin," in line]
+    tables.write_text("\n".join(kept) + "\n")
     return project
 
 
@@ -51,26 +39,37 @@ def call(project, line):
     return done.stdout + done.stderr
 
 
+def insert(project, file, below, line):
+    """Put a line below the first one that ends so."""
+    text = (project.root / file).read_text()
+    assert below in text, f"{file} has no line that ends in {below!r}"
+    (project.root / file).write_text(text.replace(below, f"{below}{line}\n", 1))
+
+
 @pytest.mark.slow
-def test_a_loss_with_a_row_in_two_tables_trains_nothing_but_itself(copy):
+def test_a_loss_as_the_readme_adds_it_trains_nothing_but_itself(copy, steps):
     call(copy, CALL)
 
-    (copy.root / "src/lookalike/losses/pull.py").write_text(LOSS)
-    losses = "src/lookalike/losses/__init__.py"
-    copy.edit(losses, "from lookalike.losses.quadruplet", IMPORT + "from lookalike.losses.quadruplet")
-    copy.edit(losses, '    "quadruplet": ', LINE + '    "quadruplet": ')
-    copy.edit("params/recipes/comparison.yaml", "recipes:\n", "recipes:\n" + RECIPE)
-    tables = copy.root / "params/tables/two.yaml"
-    tables.write_text(tables.read_text().replace("recipe: margin}\n", "recipe: margin}\n" + ROW))
+    code, (new, losses, line, dictionary, entry, recipes, under, recipe, tables, rows, row, *_) = steps
+    assert (dictionary, under, rows) == ("LOSSES", "recipes:", "rows:")
+    (copy.root / new).write_text(code)
+    insert(copy, losses, "from torch import nn\n\n", line)
+    insert(copy, losses, "LOSSES: dict[str, type[nn.Module]] = {\n", f"    {entry}")
+    insert(copy, recipes, "recipes:\n", f"  {recipe}")
+    insert(copy, tables, "rows: &rows\n", f"    {row}")
 
     planned = call(copy, f"-n {CALL}")
     jobs = re.findall(r"Job \d+: ((?:Train|Embed \w+ with|Evaluate|Assemble) \w+)", planned)
-    expected = ["Assemble first", "Assemble second", "Embed pictures with pull", "Evaluate pull", "Train pull"]
-    assert sorted(set(jobs)) == expected
+    assert sorted(set(jobs)) == ["Assemble comparison", "Embed pictures with pull", "Evaluate pull", "Train pull"]
 
     call(copy, CALL)
-    for table in ("first", "second"):
-        with (copy.root / f"results/own/tables/{table}.csv").open() as stream:
-            cells = {cell["label"]: cell["mean"] for cell in csv.DictReader(stream)}
-        assert set(cells) == {"Margin", "Pull", "Chance", "Untrained features"}
-        assert 0 <= float(cells["Pull"]) <= 100
+    with (copy.root / "results/own/tables/comparison.csv").open() as stream:
+        cells = {cell["label"]: cell["mean"] for cell in csv.DictReader(stream)}
+    assert set(cells) == {"Margin", "Pull", "Chance", "Untrained features"}
+    assert 0 <= float(cells["Pull"]) <= 100
+
+
+def test_the_readme_calls_the_loss_how_to_by_names_that_exist(steps):
+    _, spans = steps
+    files = [span for span in spans if span.startswith(("src/", "params/"))][1:]
+    assert [file for file in files if not (ROOT / file).is_file()] == []
