@@ -26,7 +26,7 @@ SETTINGS = {
         "loss_weight_decay": 0.0,
         "clip_norm": 10.0,
     },
-    "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1, "resting": ["trunk"]},
+    "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1, "warm_up_counts": False, "resting": ["trunk"]},
     "budget": {"epochs": 4, "batches_per_epoch": 3, "evaluate_every": 1, "patience": None, "collapse": None},
     "mixed_precision": False,
 }
@@ -137,7 +137,7 @@ def test_a_diverging_training_says_so(pictures, tmp_path):
     settings = {
         **SETTINGS,
         "optimiser": rates,
-        "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0, "resting": []},
+        "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0, "warm_up_counts": False, "resting": []},
     }
     with pytest.raises(ValueError, match=r"loss is (nan|inf) at epoch \d, batch \d: training diverged"):
         run(pictures, ResumeFile(tmp_path / "state", "x"), method="diverging", settings=settings)

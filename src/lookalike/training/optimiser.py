@@ -44,11 +44,12 @@ def set_rates(optimiser: optim.Optimizer, settings: Mapping[str, Any], schedule:
     """Set every group's learning rate for an epoch, counted from 0.
 
     The rates fall by ``factor`` every ``step_epochs``, or of a list after each of these epochs. During the first
-    ``warm_up_epochs`` the ``resting`` parts stay as they are and the schedule does not advance. A function of the epoch
-    alone, so that a resumed training needs no schedule state.
+    ``warm_up_epochs`` the ``resting`` parts stay as they are; these epochs count for the schedule only where
+    ``warm_up_counts``. A function of the epoch alone, so that a resumed training needs no schedule state.
     """
     warm_up = schedule["warm_up_epochs"]
-    steps = steps_after(max(epoch - warm_up, 0), schedule["step_epochs"])
+    uncounted = 0 if schedule["warm_up_counts"] else warm_up
+    steps = steps_after(max(epoch - uncounted, 0), schedule["step_epochs"])
     for group in optimiser.param_groups:
         resting = epoch < warm_up and group["name"] in schedule["resting"]
         group["lr"] = 0.0 if resting else settings["lr"][group["name"]] * schedule["factor"] ** steps

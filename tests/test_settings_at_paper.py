@@ -1,0 +1,39 @@
+"""Settings of single recipes at scale `paper`, each with the place where it is published."""
+
+import pytest
+import torch
+
+from lookalike.plan import Plan
+from lookalike.training.optimiser import set_rates
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return Plan({"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": False})
+
+
+def rates(train, epochs):
+    """Learning rates of all parts in some epochs, counted from 0."""
+    optimiser = torch.optim.SGD([{"params": [torch.zeros(1)], "name": part} for part in train["optimiser"]["lr"]], lr=1)
+    found = []
+    for epoch in epochs:
+        set_rates(optimiser, train["optimiser"], train["schedule"], epoch)
+        found.append({group["name"]: group["lr"] for group in optimiser.param_groups})
+    return found
+
+
+@pytest.mark.parametrize("recipe", ["proxy_anchor_224", "proxy_nca_224"])
+def test_rates_of_the_contextual_papers_proxy_losses_fall_during_the_warm_up(paper, recipe):
+    # shared/methods/contextual.md, section 8: "the schedule steps at every epoch, warm-up included"
+    train = paper.settings(recipe, "cub")["train"]
+    found = rates(train, [0, 9, 10, 19, 20])
+    assert [each["trunk"] for each in found] == pytest.approx([0, 0, 4.8e-5, 4.8e-5, 1.44e-5])
+    assert [each["projector"] for each in found] == pytest.approx([3.2e-4, 3.2e-4, 9.6e-5, 9.6e-5, 2.88e-5])
+    on_sop = rates(paper.settings(recipe, "sop")["train"], [0, 1, 20, 21])
+    assert [each["head"] for each in on_sop] == pytest.approx([1.6e-4, 1.6e-4, 1.6e-4, 4.8e-5])
+
+
+def test_the_warm_up_of_avsl_does_not_count_for_its_schedule(paper):
+    # shared/methods/avsl.md, section 8: "the schedule does not advance"
+    found = rates(paper.settings("avsl_proxy_anchor", "cub")["train"], [4, 5, 14, 15])
+    assert [each["trunk"] for each in found] == pytest.approx([0, 1e-5, 1e-5, 5e-6])
