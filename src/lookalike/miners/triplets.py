@@ -61,7 +61,7 @@ class HardestMiner:
 
 
 class HardestClampedMiner:
-    """Any positive; the nearest negative once distances below ``cutoff`` count as equal, lowest index first.
+    """Any positive; the nearest negative once distances below a floor of the batch count as equal, lowest index first.
 
     Source: AVSL, released code, triplets of the Margin loss: :func:`hardest_triplets` on plain distances.
     """

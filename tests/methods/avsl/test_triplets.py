@@ -19,10 +19,13 @@ def distance():
 
 
 def looped_negative(distance, labels, anchor, cutoff):
-    row = distance[anchor].tolist()
-    largest = max(d for i, d in enumerate(row) if labels[i] == labels[anchor] and i != anchor)
+    largest = 0.0  # between any two images of one class, whosever class it is
+    for i in range(len(labels)):
+        for j in range(len(labels)):
+            if i != j and labels[i] == labels[j]:
+                largest = max(largest, float(distance[i, j]))
     floor = min(cutoff, largest)
-    raised = [(max(d, floor), i) for i, d in enumerate(row) if labels[i] != labels[anchor]]
+    raised = [(max(float(d), floor), i) for i, d in enumerate(distance[anchor]) if labels[i] != labels[anchor]]
     return min(raised)[1]
 
 
@@ -41,6 +44,21 @@ def test_the_lowest_index_wins_among_negatives_that_are_too_near():
     labels = torch.tensor([0, 0, 1, 2])
     assert hardest_triplets(distance, labels, 0.5)[0].tolist() == [0, 1, 2]
     assert hardest_triplets(distance, labels, 0.3)[0].tolist() == [0, 1, 3]
+
+
+def test_the_floor_is_that_of_the_whole_batch_and_not_of_the_anchors_class():
+    # The anchor's own positive is at 0.1, but another class of the batch spans 0.4: negatives up to there count alike.
+    distance = torch.tensor(
+        [
+            [0.0, 0.1, 0.3, 0.2],
+            [0.1, 0.0, 0.9, 0.9],
+            [0.3, 0.9, 0.0, 0.4],
+            [0.2, 0.9, 0.4, 0.0],
+        ]
+    )
+    labels = torch.tensor([0, 0, 1, 1])
+    assert hardest_triplets(distance, labels, 0.5)[0].tolist() == [0, 1, 2]
+    assert hardest_triplets(distance, labels, 0.25)[0].tolist() == [0, 1, 3]
 
 
 @pytest.mark.parametrize("sample", [hardest_triplets, partial(distance_weighted_triplets, dim=8)])

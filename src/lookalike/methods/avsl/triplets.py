@@ -31,8 +31,9 @@ def hardest_triplets(
 ) -> Tensor:
     """One triplet per anchor: a random positive and the nearest negative that is not too near.
 
-    Source: released code; the paper is silent. Distances are raised to at least the smaller of ``cutoff`` and the
-    anchor's largest distance to a positive; among those raised the lowest index is the nearest.
+    Source: released code; the paper is silent. All distances are raised to one floor for the whole batch, the smaller
+    of ``cutoff`` and the largest distance between any two images of one class; among those raised the lowest index is
+    the nearest.
 
     Args:
         distance: ``(N, N)``.
@@ -49,8 +50,8 @@ def hardest_triplets(
     """
     positive, negative, anchors = _candidates(distance, labels)
     chosen = _draw(positive[anchors].to(distance.dtype), generator)
-    floor = distance.masked_fill(~positive, -torch.inf).amax(dim=1, keepdim=True).clamp(max=cutoff)
-    raised = torch.maximum(distance, floor).masked_fill(~negative, torch.inf)
+    floor = distance.masked_fill(~positive, -torch.inf).amax().clamp(max=cutoff)
+    raised = distance.clamp(min=floor).masked_fill(~negative, torch.inf)
     return torch.stack([anchors, chosen, raised[anchors].argmin(dim=1)], dim=1)
 
 
