@@ -37,3 +37,13 @@ def test_the_warm_up_of_avsl_does_not_count_for_its_schedule(paper):
     # shared/methods/avsl.md, section 8: "the schedule does not advance"
     found = rates(paper.settings("avsl_proxy_anchor", "cub")["train"], [4, 5, 14, 15])
     assert [each["trunk"] for each in found] == pytest.approx([0, 1e-5, 1e-5, 5e-6])
+
+
+@pytest.mark.parametrize(
+    "recipe", ["contextual_256", "contrastive_256", "contextual_l1_80", "roadmap_256_regularised_30"]
+)
+def test_rates_at_256_px_fall_three_times_and_stay(paper, recipe):
+    # shared/methods/contextual.md, section 4: "x0.3 at epochs 15, 30, 45"
+    found = rates(paper.settings(recipe, "sop")["train"], [0, 14, 15, 30, 45, 60, 75])
+    shares = [each["head"] / 4e-5 for each in found]
+    assert shares == pytest.approx([1, 1, 0.3, 0.09, 0.027, 0.027, 0.027])
