@@ -47,3 +47,21 @@ def test_rates_at_256_px_fall_three_times_and_stay(paper, recipe):
     found = rates(paper.settings(recipe, "sop")["train"], [0, 14, 15, 30, 45, 60, 75])
     shares = [each["head"] / 4e-5 for each in found]
     assert shares == pytest.approx([1, 1, 0.3, 0.09, 0.027, 0.027, 0.027])
+
+
+@pytest.mark.parametrize("recipe", ["proxy_anchor", "proxy_anchor_diml", "proxy_anchor_64", "proxy_anchor_512_diml"])
+def test_proxy_anchor_beside_diml_is_that_of_its_authors(paper, recipe):
+    # issue 12, point 7
+    found = {name: paper.settings(recipe, name)["train"] for name in ("cub", "cars", "sop")}
+    for train in found.values():
+        assert train["optimiser"]["algorithm"] == "adamw"
+        assert (train["optimiser"]["weight_decay"], train["optimiser"]["loss_weight_decay"]) == (1e-4, 1e-4)
+        assert (train["schedule"]["warm_up_epochs"], train["budget"]["epochs"]) == (5, 60)
+    lr = {
+        name: [train["optimiser"]["lr"][part] for part in ("trunk", "head", "proxies")] for name, train in found.items()
+    }
+    assert lr == {"cub": [1e-4, 1e-4, 1e-2], "cars": [1e-4, 1e-4, 1e-2], "sop": [6e-4, 6e-4, 6e-2]}
+    steps = {name: (train["schedule"]["step_epochs"], train["schedule"]["factor"]) for name, train in found.items()}
+    assert steps == {"cub": (5, 0.5), "cars": (10, 0.5), "sop": (20, 0.25)}
+    norms = {name: train["backbone"]["batch_norm"] for name, train in found.items()}
+    assert norms == {"cub": "frozen_statistics", "cars": "frozen_statistics", "sop": "trained"}
