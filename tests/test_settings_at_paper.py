@@ -39,6 +39,40 @@ def test_the_warm_up_of_avsl_does_not_count_for_its_schedule(paper):
     assert [each["trunk"] for each in found] == pytest.approx([0, 1e-5, 1e-5, 5e-6])
 
 
+def test_the_proxy_anchor_baseline_of_avsl_runs_by_its_published_command_lines(paper):
+    # shared/methods/avsl.md, section 8, last line of the table: "Baseline PA"
+    found = {name: paper.settings("avsl_baseline_proxy_anchor", name)["train"] for name in ("cub", "cars", "sop")}
+    lr = {
+        name: [train["optimiser"]["lr"][part] for part in ("trunk", "head", "proxies")] for name, train in found.items()
+    }
+    assert lr == {"cub": [1e-4, 1e-4, 1e-2], "cars": [1e-4, 1e-4, 1e-2], "sop": [6e-4, 6e-4, 6e-2]}
+    steps = {name: (train["schedule"]["step_epochs"], train["schedule"]["factor"]) for name, train in found.items()}
+    assert steps == {"cub": (5, 0.5), "cars": (10, 0.5), "sop": (15, 0.25)}
+    norms = {name: train["backbone"]["batch_norm"] for name, train in found.items()}
+    assert norms == {"cub": "frozen", "cars": "frozen", "sop": "trained"}
+    assert [found[name]["budget"]["evaluate_every"] for name in ("cub", "cars", "sop")] == [1, 1, 5]
+
+
+@pytest.mark.parametrize("recipe", ["avsl_margin", "avsl_baseline_margin"])
+def test_margin_of_avsl_and_its_baseline_take_the_configuration_file(paper, recipe):
+    # shared/methods/avsl.md, section 8: "config defaults"; issue 12, point 8: no warm-up
+    for dataset in ("cub", "cars", "sop"):
+        train = paper.settings(recipe, dataset)["train"]
+        assert train["optimiser"]["lr"] == {"trunk": 1e-5, "head": 1e-4, "proxies": 1e-4, "boundaries": 1e-2}
+        found = rates(train, [0, 9, 10])
+        assert [each["trunk"] for each in found] == pytest.approx([1e-5, 1e-5, 5e-6])
+        assert [each["boundaries"] for each in found] == pytest.approx([1e-2, 1e-2, 5e-3])
+
+
+def test_the_text_of_avsl_is_an_option_for_margin(paper):
+    # issue 12, point 8: "the text's 1e-4 for everything with warm-up 5 is the option in fidelity"
+    for recipe in ("fidelity_margin_rates_paper", "fidelity_baseline_margin_rates_paper"):
+        train = paper.settings(recipe, "cub")["train"]
+        assert set(train["optimiser"]["lr"].values()) == {1e-4}
+        assert rates(train, [4, 5, 14, 15])[1:] == [rates(train, [5])[0]] * 2 + [rates(train, [15])[0]]
+        assert [each["trunk"] for each in rates(train, [4, 5, 14, 15])] == pytest.approx([0, 1e-4, 1e-4, 5e-5])
+
+
 @pytest.mark.parametrize(
     "recipe", ["contextual_256", "contrastive_256", "contextual_l1_80", "roadmap_256_regularised_30"]
 )

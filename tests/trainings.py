@@ -35,7 +35,13 @@ SETTINGS: dict[str, Any] = {
         "loss_weight_decay": 0.0,
         "clip_norm": None,
     },
-    "schedule": {"step_epochs": None, "factor": 1.0, "warm_up_epochs": 0, "warm_up_counts": False, "resting": ["trunk"]},
+    "schedule": {
+        "step_epochs": None,
+        "factor": 1.0,
+        "warm_up_epochs": 0,
+        "warm_up_counts": False,
+        "resting": ["trunk"],
+    },
     "budget": {"epochs": 2, "batches_per_epoch": 2, "evaluate_every": 1, "patience": None, "collapse": None},
 }
 # Every method, and losses with proxies, with boundaries and with neither.
