@@ -99,3 +99,41 @@ def test_proxy_anchor_beside_diml_is_that_of_its_authors(paper, recipe):
     assert steps == {"cub": (5, 0.5), "cars": (10, 0.5), "sop": (20, 0.25)}
     norms = {name: train["backbone"]["batch_norm"] for name, train in found.items()}
     assert norms == {"cub": "frozen_statistics", "cars": "frozen_statistics", "sop": "trained"}
+
+
+def weights(plan, recipe, dataset):
+    loss = plan.settings(recipe, dataset)["train"]["loss"]
+    rest = 1 - loss["lam"] if loss["contrastive_weight"] is None else loss["contrastive_weight"]
+    return pytest.approx((loss["lam"], rest, loss["gamma"]))
+
+
+def test_contextual_tables_4_and_6_to_8_are_made_with_the_released_weights(paper):
+    # shared/methods/contextual.md, section 9, "total loss, 256": 0.4 / 0.5 / 0.1
+    for table in ("contextual_4", "contextual_6", "contextual_7", "contextual_8"):
+        runs = paper.runs_of(table)
+        for dataset in runs.loc[runs["label"] == "Contextual", "dataset"]:
+            assert weights(paper, "contextual_256", dataset) == (0.4, 0.5, 0.1)
+    assert weights(paper, "fidelity_contrastive_weight_paper", "cub") == (0.4, 0.6, 0.1)  # Eq. 6
+
+
+def test_without_the_regulariser_the_rest_is_contrastive(paper):
+    # Table 5 and Figs 14, 16 and 17: gamma 0, where Eq. 6 and the released code agree
+    runs = paper.runs_of("contextual_5")
+    for recipe in runs["recipe"]:
+        lam = paper.settings(recipe, "sop")["train"]["loss"]["lam"]
+        assert weights(paper, recipe, "sop") == (lam, 1 - lam, 0)
+    for sweep in ("contextual_seen", "contextual_variants", "contextual_detached"):
+        for run in paper.runs_of(sweep).itertuples():
+            lam = paper.settings(run.recipe, run.dataset)["train"]["loss"]["lam"]
+            assert weights(paper, run.recipe, run.dataset) == (lam, 1 - lam, 0)
+
+
+@pytest.mark.parametrize("sweep", ["contextual_eps", "contextual_gamma", "contextual_target"])
+def test_figure_13_belongs_to_the_set_up_of_256_px(paper, sweep):
+    # issue 12, point 10; shared/methods/contextual.md, section 4: Figs 13-17 at 256
+    settings = [paper.settings(recipe, "sop")["train"] for recipe in paper.runs_of(sweep)["recipe"]]
+    assert paper.settings("contextual_256", "sop")["train"] in settings
+    for train in settings:
+        loss = train["loss"]
+        assert (train["image"]["crop_px"], loss["lam"]) == (256, 0.4)
+        assert loss["lam"] + loss["contrastive_weight"] + loss["gamma"] == pytest.approx(1)

@@ -37,7 +37,7 @@ class ContextualLoss(nn.Module):
         variant: contextual similarity of the ablation, see ``contextual_similarity``.
         correct_gradient: see ``contextual_loss``.
         contrastive_weight: weight of the contrastive part where it is not ``1 - lam``. The released code of the
-            256 x 256 experiments weighs it ``1 - lam - gamma``.
+            256 x 256 experiments weighs it ``1 - lam - gamma``, 0.5 in Tables 4 and 6 to 8.
 
     Attributes:
         contextual: value of the contextual part in the last batch, a scalar without gradient.
