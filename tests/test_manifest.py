@@ -7,7 +7,7 @@ import torch
 
 from lookalike.data import load_specification
 from lookalike.data.hierarchy import hierarchy_path, read_hierarchy
-from lookalike.manifest import read_role, split_rule
+from lookalike.manifest import pictures_of_super, read_role, split_rule
 from lookalike.manifest import test_roles as searched_roles  # pytest would take its name for a test
 from lookalike.paths import project_root
 
@@ -31,6 +31,16 @@ def test_a_role_has_its_rows_with_coarser_labels_and_cameras(tmp_path):
     assert rows.coarse.keys() == {"family"}
     assert torch.equal(rows.coarse["family"], torch.tensor([1, 0]))
     assert torch.equal(rows.cameras, torch.tensor([5, 2]))
+
+
+def test_pictures_of_a_coarse_class_are_those_of_all_roles(tmp_path):
+    rows = "path,label,role,coarse_super\na.png,1,train,3\nb.png,2,train,0\nc.png,3,test,3\n"
+    found = pictures_of_super(written(tmp_path, rows), tmp_path, 3)
+    assert found == [tmp_path / "a.png", tmp_path / "c.png"]
+    with pytest.raises(ValueError, match=r"no pictures of coarse_super 5 \(strangers_super\); it has 0, 3$"):
+        pictures_of_super(tmp_path / "manifest.csv", tmp_path, 5)
+    with pytest.raises(ValueError, match=r"no pictures of coarse_super 3 .*; it has none$"):
+        pictures_of_super(written(tmp_path), tmp_path, 3)
 
 
 def test_without_a_column_there_are_no_cameras(tmp_path):

@@ -137,3 +137,13 @@ def test_figure_13_belongs_to_the_set_up_of_256_px(paper, sweep):
         loss = train["loss"]
         assert (train["image"]["crop_px"], loss["lam"]) == (256, 0.4)
         assert loss["lam"] + loss["contrastive_weight"] + loss["gamma"] == pytest.approx(1)
+
+
+def test_wrong_pictures_of_figure_6_are_the_birds_of_inaturalist(paper):
+    # issue 12, point 10: only its bird classes, 1,486
+    noisy = next(name for name in paper.runs_of("contextual_robustness")["recipe"] if "5_wrong_pictures" in name)
+    strangers, number = paper.strangers(noisy, "cub"), paper.strangers_super(noisy, "cub")
+    categories = strangers.specification["super_categories"]
+    assert (strangers.name, sorted(categories)[number]) == ("inat", "Birds")
+    assert categories["Birds"] == 1486
+    assert paper.strangers_super("robust_contextual", "cub") is None

@@ -63,6 +63,25 @@ def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
     return Role([Path(root) / path for path in rows["path"]], numbers["label"], coarse, numbers.get("camera"))
 
 
+def pictures_of_super(manifest: Path | str, root: Path | str, number: int) -> list[Path]:
+    """Pictures of one ``coarse_super`` of a manifest, whatever their role.
+
+    Args:
+        manifest: CSV as for `read_role`.
+        root: folder of the data set.
+        number: the coarse class.
+
+    Raises:
+        ValueError: if the manifest has no such coarse class.
+    """
+    frame = read_manifest(Path(manifest))
+    known = sorted(frame["coarse_super"].unique()) if "coarse_super" in frame else []
+    if number not in known:
+        found = ", ".join(str(each) for each in known) or "none"
+        raise ValueError(f"{manifest} has no pictures of coarse_super {number} (strangers_super); it has {found}")
+    return [Path(root) / path for path in frame.loc[frame["coarse_super"] == number, "path"]]
+
+
 def test_roles(manifest: Path | str) -> tuple[str, ...]:
     """Roles that are searched: ``query`` and ``gallery``, or ``test`` alone, whose pictures search each other."""
     roles = set(read_manifest(Path(manifest))["role"])

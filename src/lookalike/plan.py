@@ -280,6 +280,10 @@ class Plan:
         noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
         return self._scale.strangers if noisy else None
 
+    def strangers_super(self, recipe: str, dataset: str) -> int | None:
+        """Coarse class that the strangers of a recipe are taken from, ``None`` without strangers or for all of them."""
+        return self._scale.strangers_super if self.strangers(recipe, dataset) else None
+
     def check_training(self, recipe: str, dataset: str) -> None:
         """Refuse a recipe that does not exist or says what cannot be, with a ``ValueError``.
 

@@ -80,6 +80,11 @@ class Scale:
         """Data set whose pictures replace others where a recipe asks for errors, if it names one."""
         return self.datasets[self.settings["strangers"]] if "strangers" in self.settings else None
 
+    @property
+    def strangers_super(self) -> int | None:
+        """Coarse class that the strangers are taken from, ``None`` for all training pictures of their data set."""
+        return self.settings.get("strangers_super")
+
 
 def read_scale(config: Mapping[str, Any]) -> Scale:
     """The scale of a configuration.
@@ -124,7 +129,7 @@ def _refuse_taken(name: str) -> None:
 
 
 def _of_overlay(config: Mapping[str, Any]) -> Settings:
-    keys = ("title", "tables", "datasets", "strangers", "embedding_dims", "recipe")
+    keys = ("title", "tables", "datasets", "strangers", "strangers_super", "embedding_dims", "recipe")
     values = {"title": config["name"], "tables": ["comparison"], **{key: config[key] for key in keys if key in config}}
     check(values, "scale", OVERLAY)
     return values

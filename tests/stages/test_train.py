@@ -92,6 +92,17 @@ def test_noise_reaches_the_training(tmp_path, manifest):
     assert digests[0] != digests[1]
 
 
+def test_strangers_of_one_coarse_class_replace_pictures_by_others_than_all_strangers_do(tmp_path, manifest):
+    strangers = write_dataset(tmp_path / "strangers", {"train": 3, "test": 3}, classes=2)
+    pd.read_csv(strangers).assign(coarse_super=lambda rows: rows["label"] % 2).to_csv(strangers, index=False)
+    paths = {"strangers": str(strangers), "strangers_root": str(strangers.parent)}
+    for name, number in (("all", None), ("one", 1)):
+        run(tmp_path / name, manifest, "embedder", {"noise": {"images": 0.5}}, strangers_super=number, **paths)
+    weights = [load(tmp_path / name / "model", "last").head.weight for name in ("all", "one")]
+    assert not torch.equal(*weights)
+    assert read_tensors(tmp_path / "one" / "model")[1]["strangers_super"] == 1
+
+
 def test_a_network_without_a_loss_is_kept_as_it_comes(tmp_path, manifest):
     run(tmp_path, manifest, "embedder", {"loss": None, "embedding": {"dim": None}})
     metrics = json.loads((tmp_path / "metrics").read_text())

@@ -371,6 +371,10 @@ def strangers_pictures_root(wildcards):
     return copied_root(strangers.name) if strangers else ""
 
 
+def strangers_super(wildcards):
+    return plan.strangers_super(wildcards.recipe, wildcards.dataset)
+
+
 try:
     figures = read_figures(plan)
 except ValueError as error:

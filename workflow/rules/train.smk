@@ -19,6 +19,7 @@ rule train:
         settings=settings("train"),
         root=pictures_root,
         strangers_root=strangers_pictures_root,
+        strangers_super=strangers_super,
         code=code("lookalike.stages.train:train", stage="train"),
         resume=f"{RESULTS}/models/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
     message:

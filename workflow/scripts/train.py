@@ -18,6 +18,7 @@ call(
     tracked=snakemake.config["tracking"] and snakemake.rule == "train",  # and not where it only selects an epoch
     strangers=str(snakemake.input.strangers or ""),
     strangers_root=snakemake.params.strangers_root,
+    strangers_super=snakemake.params.strangers_super,
     selection=str(snakemake.input.selection or ""),
     workers=snakemake.threads - 1,
 )

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from lookalike.files import replacing, write_tensors
-from lookalike.manifest import read_role, test_roles
+from lookalike.manifest import pictures_of_super, read_role, test_roles
 from lookalike.metrics.search import Search
 from lookalike.models.backbones import weights_digest
 from lookalike.models.inference import represent_images
@@ -39,6 +39,7 @@ def train(
     tracked: bool = False,
     strangers: str = "",
     strangers_root: str = "",
+    strangers_super: int | None = None,
     selection: str = "",
     workers: int = 0,
 ) -> None:
@@ -57,6 +58,7 @@ def train(
         tracked: whether MLflow gets a copy.
         strangers: manifest of other pictures, for recipes with image noise; else empty.
         strangers_root: folder of these pictures.
+        strangers_super: coarse class that they are taken from, whatever their role; ``None`` for all training pictures.
         selection: history of a training without some classes, whose best epoch on these is kept as the best one;
             empty to keep the best epoch on the test pictures, as the papers do.
         workers: loading processes.
@@ -64,7 +66,11 @@ def train(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     seed_everything(seed)
     training = read_role(manifest, root, "train")
-    others = read_role(strangers, strangers_root, "train").paths if strangers else []
+    others: list[Path] = []
+    if strangers_super is not None:
+        others = pictures_of_super(strangers, strangers_root, strangers_super)
+    elif strangers:
+        others = read_role(strangers, strangers_root, "train").paths
     training = disturbed(training, settings["noise"], others, seed=seed)
     labels, classes = training.numbered()
     learner = LEARNERS[settings["method"]["name"]](settings, classes=classes).to(device)
@@ -87,6 +93,8 @@ def train(
         "data": hashlib.sha256(b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)).hexdigest(),
         "weights": weights_digest(settings["backbone"]["weights"]),
     }
+    if strangers_super is not None:
+        facts["strangers_super"] = strangers_super
     keep = best_epoch(selection) if selection else None
     if keep is not None:
         facts["selected_epoch"] = keep
