@@ -147,3 +147,11 @@ def test_wrong_pictures_of_figure_6_are_the_birds_of_inaturalist(paper):
     assert (strangers.name, sorted(categories)[number]) == ("inat", "Birds")
     assert categories["Birds"] == 1486
     assert paper.strangers_super("robust_contextual", "cub") is None
+
+
+def test_print_of_sam_table_4_stands_beside_mean_iou(paper):
+    # shared/methods/sam.md, section 9, "Caption trap"
+    published = paper.table("sam_4")["published"]
+    parts = ["fold0", "fold1", "fold2", "fold3", "mean"]
+    assert published["read_as"] == {f"binary_iou_{part}": f"mean_iou_{part}" for part in parts}
+    assert "read_as" not in paper.table("sam_5")["published"]

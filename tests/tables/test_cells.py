@@ -149,3 +149,19 @@ def test_a_broken_line_of_published_numbers_is_named(tmp_path, monkeypatch):
         published_numbers("mine")
     with pytest.raises(ValueError, match=r"no published numbers of 'yours' .* known: mine"):
         published_numbers("yours")
+
+
+def test_numbers_under_a_wrong_caption_stand_beside_what_they_are():
+    published = {"paper": "sam", "table": "T4", "read_as": {"binary_iou_mean": "mean_iou_mean"}}
+    row = {"label": "SAM", "recipe": "sam", "published": {"method": "SAM"}}
+    metrics = ["mean_iou_mean", "binary_iou_mean"]
+    table = {"title": "T", "published": published, "datasets": ["pascal5i"], "metrics": metrics, "rows": [row]}
+    one = run(0, 0, 0, dataset="pascal5i", published="pascal5i", comparable=True)
+    cells = table_cells(table, [{**one, "metrics": {"mean_iou_mean": 0.4, "binary_iou_mean": 0.6}}])
+    mean, binary = (cell(cells, "SAM", "pascal5i", metric) for metric in metrics)
+    assert (mean["printed"], mean["difference"]) == ("41.6", pytest.approx(40 - 41.6))
+    assert binary["mean"] == pytest.approx(60)
+    assert math.isnan(binary["published"])
+    assert math.isnan(binary["difference"])
+    with pytest.raises(ValueError, match=r"read_as: table T4 of sam prints no 'iou'; it has binary_iou_fold0, "):
+        table_cells({**table, "published": {**published, "read_as": {"iou": "mean_iou_mean"}}}, [])

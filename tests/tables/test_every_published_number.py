@@ -52,7 +52,9 @@ def test_every_number_of_a_printed_table_stands_in_ours_before_anything_ran(plac
     write_cells(tmp_path / "cells.csv", table_cells(table, []))
     with (tmp_path / "cells.csv").open(newline="") as stream:
         cells = [line for line in csv.DictReader(stream) if line["printed"]]
-    expected = sorted((*(line[part] for part in PARTS), line["value"], line["std"]) for line in PRINTED[place])
+    meant = table["published"].get("read_as", {})  # where a caption is wrong
+    lines = [{**line, "metric": meant.get(line["metric"], line["metric"])} for line in PRINTED[place]]
+    expected = sorted((*(line[part] for part in PARTS), line["value"], line["std"]) for line in lines)
     found = sorted((*(cell[part] for part in PARTS), cell["printed"], cell["printed_std"]) for cell in cells)
     assert found == expected
     for cell in cells:

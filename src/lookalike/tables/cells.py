@@ -176,7 +176,7 @@ def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
     if "published" not in table:
         numbers = pd.DataFrame(columns=columns).astype({"entry": int, "published": float, "published_std": float})
         return pd.DataFrame(columns=["entry", "row", "label"]), numbers
-    numbers = printed_table(table["published"]["paper"], table["published"]["table"])
+    numbers = printed_table(**table["published"])
     rows = printed_rows(numbers)
     entry_of = {}
     for entry, values in enumerate(table["rows"]):

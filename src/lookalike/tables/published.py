@@ -55,23 +55,28 @@ def known_datasets() -> set[str]:
     return printed | {path.stem for path in (folder / "datasets").glob("*.yaml")}
 
 
-def printed_table(paper: str, table: str, place: str = "") -> pd.DataFrame:
+def printed_table(paper: str, table: str, read_as: Mapping[str, str] | None = None, place: str = "") -> pd.DataFrame:
     """The numbers of one printed table, in printed order.
 
     Args:
         paper: whose table it is.
         table: its name in the file of the paper.
+        read_as: metrics that are others than their caption says, by the name in the file.
         place: what asks for it, for the message.
 
     Raises:
-        ValueError: if the paper has no such table.
+        ValueError: if the paper has no such table, or the table has no number of a metric in ``read_as``.
     """
+    at = f"{place}: " if place else ""
     numbers = published_numbers(paper)
     chosen = numbers[numbers["table"] == table]
     if chosen.empty:
-        at = f"{place}: " if place else ""
         raise ValueError(f"{at}paper {paper} has no table {table!r}; known: {', '.join(numbers['table'].unique())}")
-    return chosen
+    for metric in read_as or {}:
+        if metric not in set(chosen["metric"]):
+            printed = ", ".join(chosen["metric"].unique())
+            raise ValueError(f"{at}read_as: table {table} of {paper} prints no {metric!r}; it has {printed}")
+    return chosen.assign(metric=chosen["metric"].replace(dict(read_as or {})))
 
 
 def printed_rows(numbers: pd.DataFrame) -> pd.DataFrame:
