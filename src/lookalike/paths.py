@@ -28,6 +28,6 @@ def project_root() -> Path:
     )
 
 
-def episodes_of(manifest: str) -> str:
-    """File with the episodes of a data set: beside the manifest of its split."""
-    return str(Path(manifest).with_suffix(".episodes.csv"))
+def episodes_of(manifest: str, ways: int) -> str:
+    """File with the episodes of a data set whose queries show one or two classes: beside the manifest of its split."""
+    return str(Path(manifest).with_suffix(".episodes.csv" if ways == 1 else ".two_way_episodes.csv"))

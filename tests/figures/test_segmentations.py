@@ -21,8 +21,8 @@ from segmented import GRABCUT, SETTINGS, write_segmented
 def runs(tmp_path):
     """Model and metrics of two recipes, with one and two supports of two classes."""
     paths = write_segmented(tmp_path)
-    (tmp_path / "list.csv").rename(tmp_path / "manifest.episodes.csv")
-    paths["episodes"] = str(tmp_path / "manifest.episodes.csv")
+    (tmp_path / "list.csv").rename(tmp_path / "manifest.two_way_episodes.csv")
+    paths["episodes"] = str(tmp_path / "manifest.two_way_episodes.csv")
     made = []
     for shots in (1, 2):
         found = str(tmp_path / f"found{shots}.json")
@@ -43,7 +43,7 @@ def test_the_first_episodes_of_each_fold_are_shown(runs, tmp_path):
     frame = pd.read_csv(tmp_path / "data.csv")
     SEGMENTATIONS.draw(frame).savefig(tmp_path / "picture.png", dpi=50)
     queries = frame[frame["tile"] == "query"]
-    drawn = read_episodes(tmp_path / "manifest.episodes.csv", ways=2, shots=1, episodes=1, draws=1)
+    drawn = read_episodes(tmp_path / "manifest.two_way_episodes.csv", ways=2, shots=1, episodes=1, draws=1)
     assert [Path(path).name for path in queries["picture"]] == [each.query for each in drawn] * 2
     assert queries["line"].tolist() == ["fold 0, 1-shot", "fold 1, 1-shot", "fold 0, 2-shot", "fold 1, 2-shot"]
     assert frame["tile"].dropna().unique().tolist() == [

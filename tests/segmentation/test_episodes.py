@@ -98,6 +98,43 @@ def test_part_of_a_list_can_be_read_but_not_more_than_it_has(listed):
             read_episodes(path, **asked)
 
 
+def test_queries_of_two_ways_show_both_classes():
+    test = shown_pictures()
+    shows = set(test[["path", "label"]].itertuples(index=False, name=None))
+    listed = draw_episodes(test, **SHAPE, ways=2)
+    assert len(listed) == 2 * 2 * 12
+    for row in listed.to_dict("records"):
+        own, others = columns(row, ""), columns(row, "other_")
+        assert {(row["query"], row["label"]), (row["query"], row["other"])} <= shows
+        assert all((path, row["label"]) in shows for path in own)
+        assert all((path, row["other"]) in shows for path in others)
+        assert len({row["query"], *own, *others}) == 7
+        assert {(row["label"] - 1) // 3, (row["other"] - 1) // 3} == {row["fold"]}
+    longer = draw_episodes(test, shots=3, episodes=20, draws=3, ways=2)
+    begin = longer[(longer["episode"] < 12) & (longer["draw"] < 2)].reset_index(drop=True)
+    assert begin.equals(listed)
+
+
+def test_pairs_of_classes_that_no_picture_shows_together_are_not_drawn():
+    test = shown_pictures(folds=1)
+    test = test[~((test["path"].str.startswith("0-2")) & (test["label"] == 1))]  # classes 3 and 1 never together
+    drawn = draw_episodes(test, shots=1, episodes=2000, draws=1, ways=2)
+    pairs = pd.Series(list(zip(drawn["label"], drawn["other"], strict=True))).value_counts(normalize=True)
+    assert sorted(pairs.index) == [(1, 2), (2, 1), (2, 3), (3, 2)]
+    assert pairs.to_numpy() == pytest.approx([1 / 4] * 4, abs=0.05)
+    alone = test[~test["path"].duplicated(keep=False)]
+    with pytest.raises(ValueError, match="fold 0 has no test picture that shows two of its classes, as two ways need"):
+        draw_episodes(alone, shots=1, episodes=1, draws=1, ways=2)
+
+
+def test_the_list_of_one_way_stays_what_it_was():
+    listed = draw_episodes(shown_pictures(), **SHAPE)
+    text = listed.to_csv(index=False, lineterminator="\n")
+    assert (
+        hashlib.sha256(text.encode()).hexdigest() == "e045d35d8d6f6b19de27ad533bd84dfa240a06b810791ea97f26d2c8375c4e99"
+    )
+
+
 def test_too_few_pictures_or_classes_are_refused_by_name():
     few = shown_pictures(each=3)
     with pytest.raises(ValueError, match=r"fold 0: class \d has \d test pictures .* are needed"):

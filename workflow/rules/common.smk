@@ -411,3 +411,13 @@ def longest_list(wildcards):
     sections = [plan.settings(recipe, wildcards.dataset, "segment")["segment"] for recipe in plan.recipe_names]
     asked = [section for section in sections if section]
     return {name: max(section[name] for section in asked) for name in ("shots", "episodes", "draws")}
+
+
+def listed_episodes(wildcards):
+    """The list of a job's recipe: queries of one class, or of two."""
+    ways = plan.settings(wildcards.recipe, wildcards.dataset)["segment"]["ways"]
+    return episodes_of(manifest_of(wildcards), ways)
+
+
+def digest_of_episodes(wildcards):
+    return f"{listed_episodes(wildcards)}.sha256"

@@ -1,10 +1,10 @@
 rule episodes:
-    # One list for all recipes of a scale: as long as the one that asks for most.
+    # One list for all recipes of a scale whose queries show one class: as long as the one that asks for most.
     input:
         manifest=manifest_of,
     output:
-        listed=episodes_of(f"{DATA}/splits/{{dataset}}.csv"),
-        digest=episodes_of(f"{DATA}/splits/{{dataset}}.csv") + ".sha256",
+        listed=episodes_of(f"{DATA}/splits/{{dataset}}.csv", ways=1),
+        digest=episodes_of(f"{DATA}/splits/{{dataset}}.csv", ways=1) + ".sha256",
     log:
         f"{LOGS}/episodes/{{dataset}}.log",
     localrule: True
@@ -12,6 +12,7 @@ rule episodes:
         "../../environment.yml"
     params:
         longest=longest_list,
+        ways=1,
         code=code("lookalike.stages.episodes:episodes"),
     message:
         "Draw the episodes of {wildcards.dataset}"
@@ -19,12 +20,25 @@ rule episodes:
         "../scripts/episodes.py"
 
 
+# Parameters that are not named here are those of `episodes`.
+use rule episodes as two_way_episodes with:
+    output:
+        listed=episodes_of(f"{DATA}/splits/{{dataset}}.csv", ways=2),
+        digest=episodes_of(f"{DATA}/splits/{{dataset}}.csv", ways=2) + ".sha256",
+    log:
+        f"{LOGS}/two_way_episodes/{{dataset}}.log",
+    params:
+        ways=2,
+    message:
+        "Draw the two-way episodes of {wildcards.dataset}"
+
+
 rule segment:
     input:
         model=result_of("model"),
         manifest=manifest_of,
-        episodes=rules.episodes.output.listed,
-        digest=rules.episodes.output.digest,
+        episodes=listed_episodes,
+        digest=digest_of_episodes,
     output:
         segmentations=results("segmentation"),
     log:

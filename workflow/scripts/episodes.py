@@ -8,5 +8,6 @@ with job_log("episodes", snakemake.log[0]):
         manifest=snakemake.input.manifest,
         listed=snakemake.output.listed,
         digest=snakemake.output.digest,
+        ways=snakemake.params.ways,
         **snakemake.params.longest,
     )

@@ -46,7 +46,8 @@ def job_counts(plan: Plan) -> dict[str, int]:
     counts = {"split": len(others | {job.dataset for job in jobs})}
     counts["pictures"] = len(copied) if plan.picture_cache else 0
     counts |= {stage: sum(job.stage == stage for job in jobs) for stage in STAGES}
-    counts["episodes"] = len({job.dataset for job in jobs if job.stage == "segment"})
+    for rule, ways in (("episodes", 1), ("two_way_episodes", 2)):
+        counts[rule] = len({job.dataset for job in jobs if job.stage == "segment" and _ways(plan, job) == ways})
     return counts | {"table": len(plan.table_names), "page": 1, "tables": 1}
 
 
@@ -54,6 +55,10 @@ def strangers_of(plan: Plan, jobs: list[Job]) -> set[str]:
     """Data sets whose pictures replace others in some of these trainings."""
     found = {plan.strangers(job.recipe, job.dataset) for job in jobs if job.stage == "train"}
     return {each.name for each in found if each is not None}
+
+
+def _ways(plan: Plan, job: Job) -> int:
+    return int(plan.settings(job.recipe, job.dataset)["segment"]["ways"])
 
 
 def _behind(plan: Plan, run: Run) -> Iterator[Job]:

@@ -76,7 +76,7 @@ def _episodes(run: Run, per_fold: int, *, named: bool) -> list[pd.DataFrame]:
         raise ValueError(f"{run.recipe}: cut {cut!r} gives many candidates for one picture; only 'grabcut' is shown")
     model, view, device = read_trained(run, Embedder)
     ways, shots, root = run.place["ways"], run.place["shots"], Path(run.root)
-    listed = Path(episodes_of(run.manifest))  # there, as the recipe's metrics are
+    listed = Path(episodes_of(run.manifest, ways))  # there, as the recipe's metrics are
     drawn = read_episodes(listed, ways=ways, shots=shots, episodes=per_fold, draws=1)
     maps = attend(cast(Embedder, model), view, drawn, root, device=device)
     masks = mask_paths(run.manifest, run.root)

@@ -2,8 +2,11 @@
 
 The rule, for each draw and each fold with a generator seeded by both: a class of the fold, evenly; a query among the
 test pictures that show it; ``shots`` supports among the others that do; another class of the fold, evenly; and as many
-supports of it. All pictures of an episode differ. Two ways read the whole row, one way its first class; one shot reads
-the first support of each. So all recipes see the same queries, and a longer list begins with the shorter one.
+supports of it. All pictures of an episode differ. One way reads the first class of a row, one shot the first support. So
+all recipes of as many ways see the same queries, and a longer list begins with the shorter one.
+
+Two ways have a list of their own, whose queries show both classes: the pair is drawn evenly among those that some test
+picture shows together, the query among these pictures.
 
 The printed lists were never published, so this one is ours.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +50,21 @@ class Episode:
         return (self.query, *(path for paths in self.supports for path in paths))
 
 
-def draw_episodes(test: pd.DataFrame, *, shots: int, episodes: int, draws: int) -> pd.DataFrame:
-    """Draw the list by the rule of this module.
+def draw_episodes(test: pd.DataFrame, *, shots: int, episodes: int, draws: int, ways: int = 1) -> pd.DataFrame:
+    """Draw the list of so many ways by the rule of this module.
 
     Args:
         test: rows of a manifest with ``path``, ``label`` and ``fold``, one per picture and class that it shows.
         shots: supports of each class.
         episodes: of each fold in each draw.
         draws: lists of episodes.
+        ways: classes that a query shows for certain, 1 or 2.
 
     Returns:
         A row per episode: ``draw, fold, episode, query, label, support_1, ..., other, other_support_1, ...``.
 
     Raises:
-        ValueError: if a fold has a single class, or a class too few pictures.
+        ValueError: if a fold has a single class, or for two ways no picture with two, or a class too few pictures.
     """
     rows = []
     for fold in sorted(set(test["fold"].tolist())):
@@ -69,11 +74,19 @@ def draw_episodes(test: pd.DataFrame, *, shots: int, episodes: int, draws: int) 
         }
         if len(shown) < 2:
             raise ValueError(f"fold {fold} has test pictures of {len(shown)} class, an episode needs two")
+        together = _together(shown)
+        if ways == 2 and not together:
+            raise ValueError(f"fold {fold} has no test picture that shows two of its classes, as two ways need")
         for draw in range(draws):
-            generator = np.random.default_rng([draw, fold])
+            generator = np.random.default_rng([draw, fold] if ways == 1 else [draw, fold, ways])
             for number in range(episodes):
-                label, other = (int(each) for each in generator.permutation(sorted(shown))[:2])
-                query, *own = _chosen(shown, label, 1 + shots, set(), fold, generator)
+                if ways == 1:
+                    label, other = (int(each) for each in generator.permutation(sorted(shown))[:2])
+                    query, *own = _chosen(shown, label, 1 + shots, set(), fold, generator)
+                else:
+                    label, other = list(together)[generator.integers(len(together))]
+                    query = generator.choice(together[label, other])
+                    own = _chosen(shown, label, shots, {query}, fold, generator)
                 others = _chosen(shown, other, shots, {query, *own}, fold, generator)
                 rows.append((draw, fold, number, query, label, *own, other, *others))
     places = range(1, shots + 1)
@@ -122,6 +135,12 @@ def _episode(row: Mapping[Hashable, Any], ways: int, shots: int) -> Episode:
     )
     labels = tuple(label for label, _ in classes)
     return Episode(int(row["draw"]), int(row["fold"]), str(row["query"]), labels, supports)
+
+
+def _together(shown: Mapping[int, list[str]]) -> dict[tuple[int, int], list[str]]:
+    """Pictures that show two classes, for each ordered pair of classes that has any."""
+    pairs = {pair: sorted({*shown[pair[0]]} & {*shown[pair[1]]}) for pair in permutations(sorted(shown), 2)}
+    return {pair: pictures for pair, pictures in pairs.items() if pictures}
 
 
 def _chosen(

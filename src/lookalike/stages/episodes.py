@@ -8,7 +8,7 @@ from lookalike.data import read_manifest
 from lookalike.segmentation.episodes import draw_episodes, write_episodes
 
 
-def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: int, draws: int) -> None:
+def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: int, draws: int, ways: int = 1) -> None:
     """Draw from the test pictures and write the list and its SHA-256.
 
     Args:
@@ -18,6 +18,7 @@ def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: i
         shots: see `draw_episodes`; so are the others.
         episodes: see there.
         draws: see there.
+        ways: see there.
 
     Raises:
         ValueError: if the split has no folds, and as `draw_episodes`.
@@ -26,4 +27,5 @@ def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: i
     if "fold" not in frame:
         raise ValueError(f"{manifest} has no column fold, which data of layout 'pascal5i' have")
     test = frame[frame["role"] == "test"]
-    write_episodes(draw_episodes(test, shots=shots, episodes=episodes, draws=draws), Path(listed), Path(digest))
+    drawn = draw_episodes(test, shots=shots, episodes=episodes, draws=draws, ways=ways)
+    write_episodes(drawn, Path(listed), Path(digest))
