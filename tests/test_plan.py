@@ -245,6 +245,16 @@ def test_numbers_are_not_compared_with_printed_ones_when_pictures_or_epochs_are_
         assert not Plan({**paper, **changed}).runs_of("diml_1")["comparable"].any()
 
 
+def test_copies_that_a_data_set_has_by_itself_are_no_departure():
+    paper = {**MINI, "scale": "paper"}
+    asked = {"shorter_side_px": 256, "encoding": "png", "broken": "stop"}
+    own = Plan(paper)
+    assert own.picture_cache_of("inat") == {"shorter_side_px": 288, "encoding": "jpeg", "broken": "stop"}
+    assert own.picture_cache_of("cub") is None
+    assert own.runs_of("contextual_4")["comparable"].all()
+    assert Plan({**paper, "picture_cache": asked}).picture_cache_of("inat") == asked
+
+
 def test_unknown_configuration_is_refused():
     with pytest.raises(ValueError, match=r"configuration: unknown key 'sale', did you mean 'scale'"):
         Plan({**MINI, "sale": "mini"})

@@ -155,3 +155,10 @@ def test_print_of_sam_table_4_stands_beside_mean_iou(paper):
     parts = ["fold0", "fold1", "fold2", "fold3", "mean"]
     assert published["read_as"] == {f"binary_iou_{part}": f"mean_iou_{part}" for part in parts}
     assert "read_as" not in paper.table("sam_5")["published"]
+
+
+def test_inaturalist_is_trained_on_copies_of_288_px(paper):
+    # shared/datasets.md, section 6: "pre-resize every image to shorter side 288 and re-save as JPEG (default quality)"
+    cache = paper.picture_cache_of("inat")
+    assert (cache["shorter_side_px"], cache["encoding"]) == (288, "jpeg")
+    assert paper.runs_of("contextual_4")["comparable"].all()

@@ -96,6 +96,10 @@ class Plan:
         """Seeds of comparisons: a single one, which has no interval, makes way for `SEEDS`."""
         return self.seeds if len(self.seeds) > 1 else SEEDS
 
+    def picture_cache_of(self, dataset: str) -> Settings | None:
+        """Copies that trainings on a data set read: those that the call asks for, else the data set's own, or ``None``."""
+        return self.picture_cache or self.datasets[dataset].specification.get("picture_cache")
+
     @property
     def recipe_names(self) -> list[str]:
         """All recipes of ``params/recipes``, in order of definition."""

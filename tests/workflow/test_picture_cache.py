@@ -45,7 +45,7 @@ def test_png_copies_of_the_views_size_give_the_same_embeddings(short, tmp_path_f
     assert all(before[name].equal(after[name]) for name in before)
     (copy,) = (path for path in (other.root / "data" / "own" / "pictures").iterdir() if path.suffix == ".csv")
     assert copy.name == "pictures-32px-png.csv"
-    assert "48 pictures in " in (other.root / "logs" / "own" / "pictures" / "pictures.log").read_text()
+    assert "48 pictures in " in (other.root / "logs" / "own" / "pictures" / "pictures-32px-png.log").read_text()
     again = other.run(LINE)
     assert "Nothing to be done" in again.stdout + again.stderr
 
@@ -63,7 +63,7 @@ def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count
     assert re.search(
         r"class7/5\.png: no readable picture.*\n1 pictures left out", (logs / "split/pictures.log").read_text()
     )
-    assert "47 pictures in " in (logs / "pictures" / "pictures.log").read_text()
+    assert "47 pictures in " in (logs / "pictures" / "pictures-32px-png.log").read_text()
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,16 @@ def test_a_cache_that_cannot_be_meant_is_refused_before_any_job(short, wrong, me
     done = cached(short, f"picture_cache: {wrong}\n").run(f"-n {LINE}")
     assert done.returncode != 0
     assert message in done.stdout + done.stderr
+
+
+def test_a_data_set_of_its_own_copies_is_read_from_them_unless_the_call_asks_for_others(short):
+    own = "layout: folder, picture_cache: {shorter_side_px: 24, encoding: jpeg, broken: stop}"
+    short.edit("own.yaml", "layout: folder", own)
+    for cache, copy in (("", "pictures-24px-jpeg.csv"), (CACHE, "pictures-32px-png.csv")):
+        done = cached(short, cache).run(f"-n {LINE}")
+        assert done.returncode == 0, done.stderr
+        output = done.stdout + done.stderr
+        assert re.search(rf"Train [^\n]*\nReason: [^\n]*data/own/pictures/{copy}", output)
 
 
 def test_attention_is_measured_on_the_originals(short):

@@ -48,6 +48,7 @@ SCALE = plan.scale
 RESULTS = f"results/{plan.folder}"
 LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
+COPIES = {name: cache for name in plan.datasets if (cache := plan.picture_cache_of(name))}
 # One device per job where there is one, or where jobs run on other machines. Without a device the limit
 # `--resources gpu=1` must not put jobs in line that do not use any.
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
@@ -339,14 +340,18 @@ def runs_of_claims(wildcards, input):
 
 
 def copied_manifest(dataset):
-    """Split of a data set whose pictures a training or an embedding reads: of the copies where these are asked for."""
-    cache = plan.picture_cache
-    name = f"{dataset}-{cache['shorter_side_px']}px-{cache['encoding']}" if cache else dataset
-    return f"{DATA}/{'pictures' if cache else 'splits'}/{name}.csv"
+    """Split of a data set whose pictures a training or an embedding reads: of the copies where there are to be any."""
+    cache = plan.picture_cache_of(dataset)
+    return f"{DATA}/pictures/{dataset}-{form_of(cache)}.csv" if cache else f"{DATA}/splits/{dataset}.csv"
+
+
+def form_of(cache):
+    """What tells copies of a data set's pictures from others."""
+    return f"{cache['shorter_side_px']}px-{cache['encoding']}"
 
 
 def copied_root(dataset):
-    return f"{DATA}/pictures" if plan.picture_cache else plan.datasets[dataset].root
+    return f"{DATA}/pictures" if plan.picture_cache_of(dataset) else plan.datasets[dataset].root
 
 
 def pictures_of(wildcards):

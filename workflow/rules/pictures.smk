@@ -1,18 +1,21 @@
-if plan.picture_cache:
+if COPIES:
 
     # Only `train` and `embed` read copies: `attribute` and `segment` need masks, which lie on the originals' pixels.
     rule pictures:
         input:
             manifest=manifest_of,
         output:
-            manifest=copied_manifest("{dataset}"),
+            manifest=f"{DATA}/pictures/{{dataset}}-{{form}}.csv",
         log:
-            f"{LOGS}/pictures/{{dataset}}.log",
+            f"{LOGS}/pictures/{{dataset}}-{{form}}.log",
+        wildcard_constraints:
+            dataset="|".join(COPIES),
+            form="|".join(sorted({form_of(cache) for cache in COPIES.values()})),
         conda:
             "../../environment.yml"
         threads: 8
         params:
-            settings=plan.picture_cache,
+            settings=lambda wildcards: plan.picture_cache_of(wildcards.dataset),
             root=root_of,
             code=code("lookalike.stages.pictures:pictures"),
         message:

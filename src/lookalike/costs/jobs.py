@@ -44,7 +44,7 @@ def job_counts(plan: Plan) -> dict[str, int]:
     others = strangers_of(plan, jobs)
     copied = {*others, *(job.dataset for job in jobs if job.stage in ("train", "embed"))}
     counts = {"split": len(others | {job.dataset for job in jobs})}
-    counts["pictures"] = len(copied) if plan.picture_cache else 0
+    counts["pictures"] = sum(plan.picture_cache_of(dataset) is not None for dataset in copied)
     counts |= {stage: sum(job.stage == stage for job in jobs) for stage in STAGES}
     for rule, ways in (("episodes", 1), ("two_way_episodes", 2)):
         counts[rule] = len({job.dataset for job in jobs if job.stage == "segment" and _ways(plan, job) == ways})
