@@ -22,6 +22,7 @@ def run(row, seed, value, *, dataset="figurines_birds", published="cub", compara
         "settings": "0123456789ab",
         "code": "fedcba9876543210",
         "departs": "DB",
+        "rests_on": "",
         "query_in_r": True,
         "options": "",
     }

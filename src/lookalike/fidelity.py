@@ -60,6 +60,53 @@ class Trial:
         return all(merge(each, overlay) == overlay for each in tried)
 
 
+@dataclass(frozen=True)
+class Departure:
+    """A listed point on which printed rows were made otherwise than ours, or on which nobody says how.
+
+    Attributes:
+        point: as the file words it.
+        where: what a recipe must hold to be concerned, one of these.
+        datasets: published data sets that are concerned, empty for all.
+        as_printed: settings with which a recipe follows the released code after all, if there are any.
+    """
+
+    point: str
+    where: tuple[Settings, ...]
+    datasets: tuple[str, ...]
+    as_printed: Settings | None = None
+
+    def concerns(self, sections: Mapping[str, Any], published: str) -> bool:
+        """Whether a recipe, as its sections apply to the data set that stands for a published one, rests on it."""
+        if self.datasets and published not in self.datasets:
+            return False
+        if self.as_printed is not None:
+            values = {key: value for key, value in self.as_printed.items() if key != "per_dataset"}
+            values = merge(values, self.as_printed.get("per_dataset", {}).get(published, {}))
+            if values and _holds(sections, values):
+                return False
+        return any(_holds(sections, where) for where in self.where)
+
+
+def departures(paper: str, table: str) -> list[Departure]:
+    """The departures that can concern rows of a printed table, in the order of the paper's file.
+
+    Raises:
+        ValueError: as `choices`.
+    """
+    content = choices(paper)
+    found = []
+    for point in (*content["options"].values(), *content["fixed"]):
+        departs = point.get("departs")
+        if departs is None or table not in departs.get("tables", [table]):
+            continue
+        own = merge(content.get("where", {}), point.get("where", {})) if "set" in point else {}
+        where = tuple(departs.get("where", [own]))
+        released = point.get("set", {}).get("released")
+        found.append(Departure(point["point"], where, tuple(departs.get("datasets", ())), released))
+    return found
+
+
 def choices(paper: str) -> Settings:
     """Options and fixed points of a paper, as its file states them.
 

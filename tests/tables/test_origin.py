@@ -2,6 +2,7 @@
 
 import pytest
 
+from lookalike.fidelity import departures
 from lookalike.parameters import read
 from lookalike.plan import Plan
 from lookalike.tables.origin import DEPARTURES, origin
@@ -12,7 +13,17 @@ def plan(**values):
 
 
 def of(plan, recipe, dataset, trivial=False):
-    return origin(plan, {"recipe": recipe, "dataset": dataset, "trivial": trivial}, "results/x/metrics/a/b/seed0.json")
+    run = {"recipe": recipe, "dataset": dataset, "published": dataset, "comparable": False, "trivial": trivial}
+    return origin(plan, run, "results/x/metrics/a/b/seed0.json")
+
+
+def beside_print(plan, table):
+    """Of every run of a table, by label and data set: its marks, and the points that it rests on."""
+    listed = departures(**{key: plan.table(table)["published"][key] for key in ("paper", "table")})
+    found = {
+        (run["label"], run["dataset"]): origin(plan, run, "", listed) for run in plan.runs_of(table).to_dict("records")
+    }
+    return {key: (each["departs"], each["rests_on"]) for key, each in found.items()}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +43,7 @@ def test_a_run_as_the_paper_made_it_has_no_marks(paper):
 
 def test_a_small_run_on_drawn_pictures_departs_in_all(mini):
     assert of(mini, "margin", "figurines_birds")["departs"] == "DBS"
-    assert set("DOBSC1") == set(DEPARTURES)
+    assert set("DOBSFC1") == set(DEPARTURES)
 
 
 def test_a_row_that_no_paper_has_departs_from_none(mini):
@@ -70,3 +81,42 @@ def test_a_rebuilding_call_names_its_scale_unless_that_is_the_default(mini, pape
     overlay = plan(name="own", datasets={"birds": {"layout": "folder", "folder": "birds"}}, tables=["comparison"])
     assert of(overlay, "margin", "birds")["options"] == " --configfile <your overlay>"
     assert of(overlay, "margin", "birds")["departs"] == ""
+
+
+# Table, row and data set, and a word of the point of params/fidelity that the row rests on, if there is one.
+RESTS_ON = [
+    ("diml_1", "Arcface", "cub", "ArcFace"),
+    ("diml_1", "Arcface + DIML", "cub", "ArcFace"),
+    ("diml_1", "Quadruplet", "sop", "quadruplet"),
+    ("diml_1", "Margin", "cub", ""),
+    ("diml_1", "Margin + DIML", "cars", ""),
+    ("diml_4", "Margin, 64", "cub", "distance-weighted"),
+    ("diml_4", "Margin + DIML, 512", "cars", "distance-weighted"),
+    ("diml_4", "MS, 64", "cub", ""),
+    ("contextual_2", "Roadmap", "cub", "ROADMAP"),
+    ("contextual_2", "Contextual, 512", "cub", ""),
+    ("contextual_4", "Contextual", "inat", "contrastive part"),
+    ("contextual_9", "Contextual", "cub", "trials"),
+    ("contextual_10", "Contrastive, k = 16", "cars", "trials"),
+    ("sam_1", "Triplet + SAM", "cub", "weight is a constant"),
+    ("sam_4", "SAM, trained on CUB", "pascal5i", "GrabCut"),
+    ("avsl_1", "ProxyAnchor", "sop", "Proxy Anchor baseline on SOP"),
+    ("avsl_1", "ProxyAnchor-AVSL", "cub", ""),
+]
+
+
+@pytest.mark.parametrize(("table", "label", "dataset", "word"), RESTS_ON)
+def test_a_row_at_paper_names_the_listed_departures_that_it_rests_on(paper, table, label, dataset, word):
+    marks, points = beside_print(paper, table)[label, dataset]
+    assert word in points
+    assert (marks, bool(points)) == (("F", True) if word else ("", False))
+
+
+def test_a_recipe_that_follows_the_released_code_after_all_is_not_marked(paper):
+    (arcface,) = (each for each in departures("diml", "T1") if "ArcFace" in each.point)
+    assert arcface.concerns(paper.settings("arcface", "cub"), "cub")
+    assert not arcface.concerns(paper.settings("fidelity_arcface_margin_released", "cub"), "cub")
+
+
+def test_stand_ins_have_no_difference_and_no_such_mark(mini):
+    assert not any("F" in marks for marks, _ in beside_print(mini, "diml_1").values())

@@ -70,6 +70,15 @@ def test_a_difference_stands_only_beside_what_is_set_up_as_printed(shown):
     assert row["P@1 difference"] == "-2.5"
 
 
+def test_what_rests_on_a_choice_of_ours_says_so_beside_its_difference(shown):
+    chosen = {"departs": "F", "rests_on": "margin of the baseline; miner"}
+    runs = [run(0, 0, 0.6, dataset="cub", comparable=True) | chosen, run(1, 0, 0.7, dataset="cub", comparable=True)]
+    table = shown(TABLE, runs)
+    row = next(row for row in grid(markdown(table), "cub") if row["method"] == "Margin")
+    assert (row["P@1 difference"], row["departs"]) == ("-2.5 F", "F1")
+    assert "F: margin of the baseline (Margin); miner (Margin)." in table.notes
+
+
 def test_readers_see_what_stands_in_and_how_far_it_spreads(shown):
     table = shown({**TABLE, "notes": ["100 % of a note."]}, [run(0, 0, 0.6), run(0, 1, 0.62)])
     text, source = markdown(table), latex(table)

@@ -10,7 +10,7 @@ from snakemake.io import IOFile
 from lookalike.calls import drop_locks_of_the_dead
 from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import visible_devices
-from lookalike.fidelity import PAPERS, choices
+from lookalike.fidelity import PAPERS, choices, departures
 from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.inputs import check_inputs
 from lookalike.jobs import start_parent
@@ -194,11 +194,13 @@ def noticed(runs):
 
 def runs_of_table(wildcards, input):
     """The runs behind a table, each with where it comes from."""
-    shows_terms = plan.table(wildcards.table).get("terms", False)
+    entry = plan.table(wildcards.table)
+    printed, shows_terms = entry.get("published"), entry.get("terms", False)
+    listed = departures(printed["paper"], printed["table"]) if printed else []
     return noticed(
         [
             run
-            | origin(plan, run, str(file))
+            | origin(plan, run, str(file), listed)
             | {"code_today": training_code(run["recipe"], run["dataset"])}
             | (terms_of(plan, run) if shows_terms else {})
             for run, file in zip(plan.runs_of(wildcards.table).to_dict("records"), input.metrics)

@@ -16,7 +16,7 @@ CELL = ["row", "label", "dataset", "stand_in", "metric"]
 NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]
 PRINTED = ["printed", "printed_std", "embedding_dim", "backbone", "setting"]
 PAIR = ["against", "against_difference", "against_low", "against_high", "against_n"]
-ORIGIN = ["departs", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild", "trivial"]
+ORIGIN = ["departs", "rests_on", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild", "trivial"]
 COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
 TERMS, COSTS = ["rates", "pooling", "embedding"], ["query_ms", "training_s"]  # of tables that show their terms
 COUNTS = ["n", "queries", "against_n"]
@@ -92,8 +92,8 @@ def _asked(table: Mapping[str, Any]) -> list[str]:
 
 def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row per run and metric, in percent."""
-    kept = ["recipe", "seed", "comparable", "queries", "departs", "query_in_r", "metrics_file", "settings", "code"]
-    kept += _asked(table)
+    kept = ["recipe", "seed", "comparable", "queries", "departs", "rests_on", "query_in_r", "metrics_file", "settings"]
+    kept += ["code", *_asked(table)]
     values = [
         {"entry": run["row"], "dataset": run["published"] or run["dataset"], "stand_in": run["dataset"]}
         | {"metric": metric, "value": 100 * run["metrics"][metric], "options": run["options"], "mlflow": _tags(run)}
@@ -114,7 +114,7 @@ def _tags(run: Mapping[str, Any]) -> str:
 
 
 def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
-    keys = [*_PLACE, "recipe", "comparable", "queries", "query_in_r", "settings", "options"]
+    keys = [*_PLACE, "recipe", "comparable", "queries", "rests_on", "query_in_r", "settings", "options"]
     grouped = values.sort_values("seed", kind="stable").groupby(keys, sort=False, as_index=False)
     ours = grouped.agg(
         mean=("value", "mean"),

@@ -11,6 +11,7 @@ import pandas as pd
 from lookalike.tables.best import NO_BEST, best_row
 from lookalike.tables.cells import COLUMNS
 from lookalike.tables.notes import nmi_note, notes_of, shown_departures, table_notes
+from lookalike.tables.origin import OUR_CHOICE
 from lookalike.tables.words import BACKBONES, column_words, dataset_words, label_words, metric_words, setting_words
 from lookalike.text import human_seconds
 
@@ -198,7 +199,8 @@ def _metric_columns(metric: str, column: pd.DataFrame, rows: pd.Index) -> dict[s
         cells = {row: Cell(_printed(cell)) for row, cell in here.iterrows()}
         found[f"{name} printed"] = _emphasised(metric, cells, column["published"], rows)
     if here["difference"].notna().any():
-        found[f"{name} difference"] = [Cell(_signed(value)) for value in here["difference"].reindex(rows)]
+        cells = {row: Cell(_difference(cell)) for row, cell in here.iterrows()}
+        found[f"{name} difference"] = [cells.get(row, Cell(DASH)) for row in rows]
     return found
 
 
@@ -263,6 +265,12 @@ def _other(name: str, value: Any) -> str:
     return human_seconds(value) if name.endswith("_s") else f"{value:.3g}"
 
 
+def _difference(cell: pd.Series) -> str:
+    """With the mark of what it rests on, so that nobody reads the number without it."""
+    marked = OUR_CHOICE in cell["departs"] and not pd.isna(cell["difference"])
+    return _signed(cell["difference"]) + (f" {OUR_CHOICE}" if marked else "")
+
+
 def _signed(value: float) -> str:
     return DASH if pd.isna(value) else f"{value:+.1f}"
 
@@ -270,4 +278,5 @@ def _signed(value: float) -> str:
 def _origin(cell: pd.Series) -> dict[str, str]:
     """Where the measured numbers of a row come from."""
     words = {name: str(cell[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if cell[name]}
+    words |= {"rests on": cell["rests_on"]} if cell["rests_on"] else {}
     return {**words, "R counts the query": cell["query_in_r"], "in MLflow": cell["mlflow"], "made by": cell["rebuild"]}

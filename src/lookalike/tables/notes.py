@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.origin import DEPARTURES, OLDER
+from lookalike.tables.origin import DEPARTURES, OLDER, OUR_CHOICE
 from lookalike.tables.trivial import below_trivial
 
 CHECKPOINTS = {
@@ -50,6 +50,7 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
         f"{how} Scale: {scale}.",
         *([NOT_COMPARABLE] if "D" in marks else []),
         *([f"{'Departs from the paper' if printed else 'Marked'}: {legend}."] if legend else []),
+        *([f"{OUR_CHOICE}: {rests}."] if (rests := _rests_on(measured)) else []),
         *([f"In italics, for the others to be held against: {', '.join(trivial)}."] if trivial and seeds else []),
         *(table["notes"] if isinstance(table.get("notes"), list) else []),
         *below_trivial(table, cells),
@@ -76,6 +77,19 @@ def notes_of(table: Mapping[str, Any], dataset: str) -> list[str]:
     """The table's own notes on one data set."""
     notes = table.get("notes")
     return list(notes.get(dataset, [])) if isinstance(notes, Mapping) else []
+
+
+def _rests_on(measured: pd.DataFrame) -> str:
+    """The listed points, each with the rows that rest on it where not all of them do."""
+    labels = list(dict.fromkeys(measured["label"]))
+    rows: dict[str, list[str]] = {}
+    for label, text in measured[["label", "rests_on"]].drop_duplicates().itertuples(index=False):
+        for point in filter(None, text.split("; ")):
+            rows.setdefault(point, []).append(label)
+    return "; ".join(
+        point + ("" if set(own) == set(labels) else f" ({', '.join(dict.fromkeys(own))})")
+        for point, own in rows.items()
+    )
 
 
 def _how_r_counts(measured: pd.DataFrame) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lookalike.fidelity import Departure
 from lookalike.parameters import Settings, canonical, read, settings_digest
 from lookalike.plan import Plan
 from lookalike.results import timing_files
@@ -12,36 +13,45 @@ from lookalike.tables.terms import row_terms
 
 # Told by the metrics: which lists a data set was split by is known once it is read, what trained it once it is trained.
 OWN_SPLIT, OLDER = "O", "C"
+OUR_CHOICE = "F"
 # What can differ from the paper, in the order in which marks stand.
 DEPARTURES = {
     "D": "other data that stand in",
     OWN_SPLIT: "own split of the classes, the authors' lists not being there",
     "B": "other backbone or other initial weights",
     "S": "other settings (pictures, batch, rates, budget, sizes)",
+    OUR_CHOICE: "rests on a choice of ours that docs/fidelity.md lists",
     OLDER: "trained by other code than today's",
     "1": "one seed",
 }
 
 
-def origin(plan: Plan, run: Mapping[str, Any], metrics: str) -> Settings:
+def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[Departure] = ()) -> Settings:
     """What the cells of a table say about one of their runs.
 
     Args:
         plan: of the call.
         run: row of ``Plan.runs_of``.
         metrics: file with the run's metrics.
+        listed: departures that concern the table, as `lookalike.fidelity.departures` gives them.
 
     Returns:
         ``metrics_file``; ``settings``, the digest of all settings that decide the result; ``departs``, marks of
-        `DEPARTURES` that hold for this run alone, none for a row that no paper has; ``query_in_r``, whether R counts
-        the query; and ``options`` that a rebuilding call of Snakemake needs.
+        `DEPARTURES` that hold for this run alone, none for a row that no paper has; ``rests_on``, the listed points
+        that a comparable run rests on; ``query_in_r``, whether R counts the query; and ``options`` that a rebuilding
+        call of Snakemake needs.
     """
     recipe, dataset = run["recipe"], run["dataset"]
     settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
+    everything = plan.settings(recipe, dataset)
+    comparable = run["comparable"] and not run["trivial"]
+    points = [each.point for each in listed if comparable and each.concerns(everything, run["published"])]
+    departs = _departures(plan, recipe, dataset, settings) + (OUR_CHOICE if points else "")
     return {
         "metrics_file": metrics,
         "settings": settings_digest(settings),
-        "departs": "" if run["trivial"] else _departures(plan, recipe, dataset, settings),
+        "departs": "" if run["trivial"] else departs,
+        "rests_on": "; ".join(points),
         "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
         "options": rebuilding_options(plan),
     }
