@@ -8,7 +8,7 @@ from typing import Any
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.recipes import known
-from lookalike.tables.published import known_datasets, printed_rows, printed_table, repeated_row
+from lookalike.tables.published import known_datasets, papers, printed_rows, printed_table, repeated_row
 
 OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1", "NMI")
 OF_REGIONS = tuple(
@@ -57,8 +57,7 @@ def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[
     """
     printed = None
     if "published" in entry:
-        papers = [path.stem for path in (project_root() / "params" / "published").glob("*.csv")]
-        known(entry["published"]["paper"], papers, f"{place}, published.paper")
+        known(entry["published"]["paper"], papers(), f"{place}, published.paper")
         printed = printed_table(**entry["published"], place=f"{place}, published.table")
     named = [] if entry["datasets"] == "own" else entry["datasets"]
     for dataset in named:

@@ -21,6 +21,12 @@ IDENTITY = ["paper", "table", "dataset", *ROW, "metric"]
 COLUMNS = ["paper", "table", "dataset", *ROW[:1], "loss", *ROW[1:], "backbone", "metric", "value", "std", "source_note"]
 
 
+def papers() -> list[str]:
+    """Papers with printed numbers; beside them ``settings.csv`` holds what their rows were run with."""
+    folder = project_root() / "params" / "published"
+    return sorted(path.stem for path in folder.glob("*.csv") if path.stem != "settings")
+
+
 @cache
 def published_numbers(paper: str) -> pd.DataFrame:
     """All printed numbers of one paper, one per row, in percent.
@@ -32,9 +38,8 @@ def published_numbers(paper: str) -> pd.DataFrame:
         ValueError: if there is no such paper, or a line of its file is broken; the message names file and line.
     """
     path = project_root() / "params" / "published" / f"{paper}.csv"
-    if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in path.parent.glob("*.csv")))
-        raise ValueError(f"no published numbers of {paper!r} in {path.parent}; known: {known}")
+    if paper not in papers():
+        raise ValueError(f"no published numbers of {paper!r} in {path.parent}; known: {', '.join(papers())}")
     frame = _read(path, paper)
     frame["printed"], frame["printed_std"] = frame["value"], frame["std"]
     for column in ("value", "std"):
@@ -50,8 +55,7 @@ def published_numbers(paper: str) -> pd.DataFrame:
 def known_datasets() -> set[str]:
     """Data sets that a table can name: those of ``params/datasets`` and those of any printed number."""
     folder = project_root() / "params"
-    papers = [path.stem for path in (folder / "published").glob("*.csv")]
-    printed = {name for paper in papers for name in published_numbers(paper)["dataset"]}
+    printed = {name for paper in papers() for name in published_numbers(paper)["dataset"]}
     return printed | {path.stem for path in (folder / "datasets").glob("*.yaml")}
 
 
