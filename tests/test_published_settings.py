@@ -1,8 +1,8 @@
 """Every setting of a row that a paper ran itself is the one of `params/published/settings.csv`.
 
-The file is written from notes on the papers and their released code. A line holds for the tables, rows and data sets that
-it names (`*` is a wildcard, `;` parts several); of several lines on a key the last one holds. `absent` takes a key back
-that an earlier line asks for. A value that stays empty is one that nothing reads, as its source then says.
+The file is written from notes on the papers and their released code. A line holds for the tables, rows and data sets
+that it names (`*` is a wildcard, `;` parts several); of several lines on a key the last one holds. `absent` takes a key
+back that an earlier line asks for. A value that stays empty is one that nothing reads, as its source then says.
 """
 
 import csv
@@ -33,7 +33,7 @@ LINES = read_lines()
 
 
 def value_of(line):
-    return yaml.load(line["value"], _Loader)  # noqa: S506  (as parameter files are read: 1e-5 is a number)
+    return yaml.load(line["value"], _Loader)
 
 
 def leaves(settings, place=""):
@@ -135,5 +135,5 @@ def test_a_setting_that_moves_without_its_line_is_found(paper, key, value, messa
 
 
 def test_the_file_is_no_paper_with_printed_numbers():
-    with pytest.raises(ValueError, match="no published numbers of 'settings' .* known: avsl, contextual, diml, sam$"):
+    with pytest.raises(ValueError, match=r"no published numbers of 'settings' .* known: avsl, contextual, diml, sam$"):
         published_numbers("settings")

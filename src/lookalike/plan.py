@@ -97,7 +97,7 @@ class Plan:
         return self.seeds if len(self.seeds) > 1 else SEEDS
 
     def picture_cache_of(self, dataset: str) -> Settings | None:
-        """Copies that trainings on a data set read: those that the call asks for, else the data set's own, or ``None``."""
+        """Copies that trainings on a data set read: those the call asks for, else the data set's own, or ``None``."""
         return self.picture_cache or self.datasets[dataset].specification.get("picture_cache")
 
     @property

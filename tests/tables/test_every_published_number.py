@@ -26,7 +26,7 @@ def entries():
 def printed():
     """Lines of the transcription by paper and table, read without the package."""
     tables = {}
-    for path in sorted((PARAMS / "published" / f"{paper}.csv" for paper in ("avsl", "contextual", "diml", "sam"))):
+    for path in sorted(PARAMS / "published" / f"{paper}.csv" for paper in ("avsl", "contextual", "diml", "sam")):
         with path.open(newline="") as stream:
             for line in csv.DictReader(stream):
                 tables.setdefault((line["paper"], line["table"]), []).append(line)

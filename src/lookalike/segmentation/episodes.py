@@ -2,8 +2,8 @@
 
 The rule, for each draw and each fold with a generator seeded by both: a class of the fold, evenly; a query among the
 test pictures that show it; ``shots`` supports among the others that do; another class of the fold, evenly; and as many
-supports of it. All pictures of an episode differ. One way reads the first class of a row, one shot the first support. So
-all recipes of as many ways see the same queries, and a longer list begins with the shorter one.
+supports of it. All pictures of an episode differ. One way reads the first class of a row, one shot the first support.
+So all recipes of as many ways see the same queries, and a longer list begins with the shorter one.
 
 Two ways have a list of their own, whose queries show both classes: the pair is drawn evenly among those that some test
 picture shows together, the query among these pictures.
