@@ -11,6 +11,7 @@ import pytest
 from lookalike.data.readers.pascal5i import CLASSES, read_mask
 from lookalike.figures.form import Run
 from lookalike.figures.segmentations import SEGMENTATIONS, class_names, lengths, region
+from lookalike.paths import episodes_of
 from lookalike.segmentation.cuts import TRIVIAL
 from lookalike.segmentation.episodes import read_episodes
 from lookalike.stages.segment import segment
@@ -21,8 +22,10 @@ from segmented import GRABCUT, SETTINGS, write_segmented
 def runs(tmp_path):
     """Model and metrics of two recipes, with one and two supports of two classes."""
     paths = write_segmented(tmp_path)
-    (tmp_path / "list.csv").rename(tmp_path / "manifest.two_way_episodes.csv")
-    paths["episodes"] = str(tmp_path / "manifest.two_way_episodes.csv")
+    listed = Path(paths["episodes"]).read_text()
+    for ways in (1, 2):
+        Path(episodes_of(paths["manifest"], ways)).write_text(listed)
+    paths["episodes"] = episodes_of(paths["manifest"], ways=2)
     made = []
     for shots in (1, 2):
         found = str(tmp_path / f"found{shots}.json")
@@ -43,7 +46,7 @@ def test_the_first_episodes_of_each_fold_are_shown(runs, tmp_path):
     frame = pd.read_csv(tmp_path / "data.csv")
     SEGMENTATIONS.draw(frame).savefig(tmp_path / "picture.png", dpi=50)
     queries = frame[frame["tile"] == "query"]
-    drawn = read_episodes(tmp_path / "manifest.two_way_episodes.csv", ways=2, shots=1, episodes=1, draws=1)
+    drawn = read_episodes(Path(episodes_of(runs[0].manifest, ways=2)), ways=2, shots=1, episodes=1, draws=1)
     assert [Path(path).name for path in queries["picture"]] == [each.query for each in drawn] * 2
     assert queries["line"].tolist() == ["fold 0, 1-shot", "fold 1, 1-shot", "fold 0, 2-shot", "fold 1, 2-shot"]
     assert frame["tile"].dropna().unique().tolist() == [
