@@ -48,7 +48,7 @@ SCALE = plan.scale
 RESULTS = f"results/{plan.folder}"
 LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
-COPIES = {name: cache for name in plan.datasets if (cache := plan.picture_cache_of(name))}
+COPIES = {name: plan.picture_cache_of(name) for name in plan.datasets if plan.picture_cache_of(name)}
 # One device per job where there is one, or where jobs run on other machines. Without a device the limit
 # `--resources gpu=1` must not put jobs in line that do not use any.
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
@@ -160,6 +160,11 @@ def dataset_of(wildcards):
 
 def manifest_of(wildcards):
     return f"{DATA}/splits/{dataset_of(wildcards).name}.csv"
+
+
+def broken_pictures(wildcards):
+    """What to do about a picture that cannot be read, as copies of the data set say it."""
+    return (plan.picture_cache_of(wildcards.dataset) or {}).get("broken", "stop")
 
 
 def root_of(wildcards):

@@ -10,7 +10,7 @@ rule split:
     threads: 4  # that decode pictures
     params:
         specification=dataset_specification,
-        broken=(plan.picture_cache or {}).get("broken", "stop"),
+        broken=broken_pictures,
         code=code(
             "lookalike.stages.download:obtain",
             "lookalike.stages.split:assign",

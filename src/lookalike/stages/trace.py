@@ -79,9 +79,9 @@ def _evaluated(
 
 def _segmented(settings: Mapping[str, Any], model: str, folder: Path) -> dict[str, list[float]]:
     manifest = write_scenes(folder)
-    listed, segmentations = episodes_of(manifest), str(folder / "segmentations")
+    listed, segmentations = episodes_of(manifest, settings["ways"]), str(folder / "segmentations")
     drawn = {"shots": settings["shots"], "episodes": PAIRS // 2, "draws": 1}
-    episodes(manifest=manifest, listed=listed, digest=f"{listed}.sha256", **drawn)
+    episodes(manifest=manifest, listed=listed, digest=f"{listed}.sha256", **drawn, ways=settings["ways"])
     settings = {**settings, **drawn}
     segment(
         settings,

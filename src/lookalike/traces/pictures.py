@@ -50,21 +50,31 @@ def write_pictures(folder: Path, specification: Mapping[str, Any]) -> str:
 def write_scenes(folder: Path) -> str:
     """Write pictures with masks, as episodes take them: a striped box of the class's colour on a wave.
 
+    The first picture of each class also shows a smaller box of the other class of its fold.
+
     Returns:
         Path of the manifest.
     """
     rows = []
     for label in SCENES:
+        other = next(each for each in SCENES if each % 2 == label % 2 and each != label)
         for number in range(PER_CLASS):
             picture, mask = _wave(label, number), np.zeros((SIDE, SIDE), np.uint8)
             top, left = 6 + 4 * number, 34 - 6 * number
             mask[top : top + 24, left : left + 24] = label
-            picture[mask == label] = picture[mask == label] // 4 + np.eye(4)[label - 1, :3].astype(np.uint8) * 190
+            if number == 0:
+                mask[40:56, 8:24] = other
+            for shown in (label, other):
+                picture[mask == shown] = picture[mask == shown] // 4 + np.eye(4)[shown - 1, :3].astype(np.uint8) * 190
             Image.fromarray(picture).save(folder / f"scene-{label}-{number}.png")
             image = Image.fromarray(mask)
             image.putpalette(list(range(256)) * 3)
             image.save(folder / f"mask-{label}-{number}.png")
-            rows.append((f"scene-{label}-{number}.png", label, "test", label % 2, f"mask-{label}-{number}.png"))
+            labels = (label, other) if number == 0 else (label,)
+            rows += [
+                (f"scene-{label}-{number}.png", shown, "test", label % 2, f"mask-{label}-{number}.png")
+                for shown in labels
+            ]
     frame = pd.DataFrame(rows, columns=["path", "label", "role", "fold", "mask"])
     write_manifest(frame, folder / "scenes.csv")
     return str(folder / "scenes.csv")
