@@ -67,7 +67,7 @@ def test_an_archive_that_is_there_passes_as_do_data_that_will_be_fetched_or_draw
 def test_a_weights_file_that_is_not_there_is_blamed_on_the_overlay_that_names_it(folder):
     recipe = {"train": {"backbone": {"name": "squeezenet1_1", "weights": "weights/sqeeze.pth", "batch_norm": "frozen"}}}
     with pytest.raises(
-        ValueError, match=r"^the overlay, recipe: recipe untrained on street, train\.backbone\.weights: "
+        ValueError, match=r"^the overlay, recipe: recipe compared_margin on street, train\.backbone\.weights: "
     ):
         refuse(plan(STREET, recipe=recipe))
     (folder.parent / "weights").mkdir()

@@ -7,7 +7,7 @@ import torch
 
 from lookalike.data import load_specification
 from lookalike.data.hierarchy import hierarchy_path, read_hierarchy
-from lookalike.manifest import pictures_of_super, read_role, split_rule
+from lookalike.manifest import pictures_of_super, read_role
 from lookalike.manifest import test_roles as searched_roles  # pytest would take its name for a test
 from lookalike.paths import project_root
 
@@ -82,10 +82,3 @@ def test_levels_are_columns_of_the_data_sets_hierarchy(dataset, tmp_path):
     specification = load_specification(dataset)
     hierarchy = read_hierarchy(hierarchy_path(specification, tmp_path))
     assert set(specification["levels"].values()) <= set(hierarchy.columns)
-
-
-def test_a_manifest_tells_whose_split_it_is_where_it_says_so(tmp_path):
-    (tmp_path / "plain.csv").write_text("path,label,role\na.png,1,train\n")
-    (tmp_path / "own.csv").write_text("path,label,role,split\na.png,1,train,own\n")
-    assert split_rule(tmp_path / "plain.csv") == {}
-    assert split_rule(tmp_path / "own.csv") == {"split": "own"}

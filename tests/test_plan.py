@@ -300,7 +300,9 @@ def test_a_value_that_a_recipe_has_wrong_is_blamed_on_its_file(params):
 
 
 def test_runs_that_are_asked_for_by_name_are_checked_like_those_of_tables():
-    assert refused_run("compared_margn").startswith("recipe: unknown 'compared_margn', did you mean 'compared_margin'?")
+    assert refused_run("compared_margn").startswith(
+        "params/recipes and params/sweeps: unknown 'compared_margn', did you mean 'compared_margin'?"
+    )
     assert refused_run(on="picture").startswith("data set of scale mine: unknown 'picture', did you mean 'pictures'?")
     with pytest.raises(ValueError, match=r"^table: unknown 'comparson', did you mean 'comparison'\?"):
         Plan(overlay()).runs_of("comparson")

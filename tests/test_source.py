@@ -280,7 +280,7 @@ def test_adding_a_learner_a_representation_or_a_scoring_reaches_nothing(real, pl
     (real / "methods" / "new" / "learner.py").write_text("class NewLearner:\n    pass\n")
     for path, last in (
         ("training/learners.py", '"sam": SAMLearner,'),
-        ("models/representations.py", '"locations": locations'),
+        ("models/representations.py", '"random_vectors": random_vectors,'),
         ("scoring.py", '"structural_matching": structural_matching,'),
     ):
         edit(real / path, last, f'{last.rstrip(",")}, "new": NewLearner,')

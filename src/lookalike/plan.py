@@ -110,7 +110,7 @@ class Plan:
         if recipe and recipe not in self._recipes and recipe not in self._points:
             known(recipe, [*self._recipes, *self._points], "params/recipes and params/sweeps")
         if dataset and dataset not in self.datasets:
-            known(dataset, self.datasets, f"data sets of scale {self.scale}")
+            known(dataset, self.datasets, f"data set of scale {self.scale}")
         if table and table not in self._tables and table not in self.sweeps:
             known(table, [*self._tables, *self.sweeps], "params/tables and params/sweeps")
 
@@ -293,9 +293,7 @@ class Plan:
 
         The message begins with the file whose value is wrong: what a scale lays over the recipe may be.
         """
-        if recipe not in self._recipes:
-            known(recipe, (*self._recipes, *self._points), "recipe")
-        known(dataset, self.datasets, f"data set of scale {self.scale}")
+        self.refuse_unknown(recipe=recipe, dataset=dataset)
         if not is_right(sections := self.settings(recipe, dataset)):
             of_scale = is_right(self.stated(recipe, dataset))
             check_recipe(sections, self.place_of(recipe, dataset, of_scale=of_scale))

@@ -81,10 +81,10 @@ def config_files(arguments: list[str]) -> list[str]:
 
 
 def targets_of(root: Path) -> list[str]:
-    """Names of the rules of a project that can be asked for: those that need no wildcard."""
+    """Names of the rules of a project that can be asked for: those whose message names no wildcard."""
     files = [root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))]
     rules = [block for file in files if file.is_file() for block in _RULE.split(file.read_text())[1:]]
-    return [block.partition(":")[0] for block in rules if "wildcards" not in block]
+    return [block.partition(":")[0] for block in rules if "{wildcards." not in block]
 
 
 def _value_of(options: tuple[str, ...], arguments: list[str]) -> str | None:

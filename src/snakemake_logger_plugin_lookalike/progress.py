@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+FOLDERS = 5  # of results that a line still names one by one
 
 
 @dataclass
@@ -109,12 +112,17 @@ class Progress:
         return max(rest, 0.0) / max(at_once, 1e-9)
 
     def results(self) -> list[str]:
-        """What the call was for: of jobs whose files no other job has read, the one file of a folder, or how many."""
+        """What the call was for: of jobs whose files no other job has read, the one file of a folder, or how many.
+
+        Of more than `FOLDERS` folders only what they have in common is named.
+        """
         read = {name for job in self.done if job.outputs for name in job.inputs}
         made = [name for job in self.done if not read.intersection(job.outputs) for name in job.outputs]
         folders: dict[Path, list[str]] = {}
         for name in made:
             folders.setdefault(Path(name).parent, []).append(name)
+        if len(folders) > FOLDERS:
+            return [f"{os.path.commonpath(folders)}/ ({len(made)} files)"]
         return [
             names[0] if len(names) == 1 else f"{folder}/ ({len(names)} files)"
             for folder, names in sorted(folders.items())

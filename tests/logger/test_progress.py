@@ -60,6 +60,13 @@ def test_results_are_what_no_other_job_reads_and_not_the_steps_to_it():
     assert progress.results() == ["tables.html"]
 
 
+def test_results_in_many_folders_are_named_by_what_they_have_in_common():
+    progress = Progress({"trace": 9}, 0.0)
+    for number in range(9):
+        run(progress, number, "trace", 0, 1, outputs=[f"results/ci/traces/{number}/birds.json"])
+    assert progress.results() == ["results/ci/traces/ (9 files)"]
+
+
 def test_a_failed_job_is_neither_done_nor_running():
     progress = Progress({"train": 1}, 0.0)
     progress.begin(1, job("train", 0.0))

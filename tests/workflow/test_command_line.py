@@ -59,7 +59,7 @@ def test_the_call_of_another_project_is_left_alone(workflow):
     done = typed(workflow, "--cores all --resources gpu=1 tables")
     assert done.returncode != 0  # as Snakemake has it: `tables` is no resource
     (workflow / "below").mkdir()
-    assert "no Snakefile found" in typed(workflow / "below", "tables").stderr
+    assert "No Snakefile found" in typed(workflow / "below", "tables").stderr
     done = typed(workflow, "tables")
     assert done.returncode == 0
     assert "Finished jobid: 0" in done.stderr

@@ -34,9 +34,9 @@ DRY_RUNS = {
     ),
     "the file of no data set": (
         "-n results/mini/metrics/margin/figurines_brids/seed0.json",
-        r"^data sets of scale mini: unknown 'figurines_brids', did you mean 'figurines_birds'\?",
+        r"^data set of scale mini: unknown 'figurines_brids', did you mean 'figurines_birds'\?",
     ),
-    "the split of no data set": ("-n data/splits/cup.csv", r"^data sets of scale mini: unknown 'cup'"),
+    "the split of no data set": ("-n data/splits/cup.csv", r"^data set of scale mini: unknown 'cup'"),
     "a file of no scale": ("-n results/mni/tables/avsl_1.csv", r"^no target 'results/mni/tables/avsl_1\.csv'\."),
     "an overlay that is not there": (
         "-n --configfile onw.yaml",

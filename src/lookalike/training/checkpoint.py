@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,15 @@ class ResumeFile:
         self.digest = digest
 
     def write(self, state: dict[str, Any]) -> None:
-        """Replace the file in one step."""
+        """Replace the file in one step.
+
+        Raises:
+            OSError: if it cannot be written, naming it; torch itself would only say that a position is unexpected.
+        """
+        buffer = io.BytesIO()
+        torch.save({"digest": self.digest, **state}, buffer)
         with replacing(self.path) as temporary:
-            torch.save({"digest": self.digest, **state}, temporary)
+            temporary.write_bytes(buffer.getbuffer())
 
     def read(self) -> dict[str, Any] | None:
         """State to continue from, ``None`` where there is none for this training."""
