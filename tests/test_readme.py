@@ -1,0 +1,82 @@
+"""What README counts and quotes is what the plan and the committed tables say."""
+
+import csv
+import re
+
+import pytest
+
+from lookalike.claims import claim_runs, read_claims
+from lookalike.figures.entries import figure_runs, read_figures
+from lookalike.parameters import read
+from lookalike.plan import Plan
+from lookalike.results import training_of
+from lookalike.trials import trial_runs
+from projects import ROOT
+
+README = (ROOT / "README.md").read_text()
+METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}
+COLUMNS = {2: "cub", 4: "cars", 6: "sop"}  # of the table that lays ours beside print
+
+
+def plan_of(scale):
+    return Plan({**read("params/config.yaml", "config"), "scale": scale})
+
+
+def rows(frame, recipe="recipe"):
+    return list(frame[[recipe, "dataset", "seed"]].itertuples(index=False, name=None))
+
+
+def runs_of(plan, target):
+    """Runs that a target's own tables, figures or claims rest on."""
+    if target in ("ablations", "grid"):
+        return [
+            run for name, sweep in plan.sweeps.items() if sweep.family == target for run in rows(plan.runs_of(name))
+        ]
+    if target == "figures":
+        runs = [run for entry in read_figures(plan).values() for run in figure_runs(plan, entry)]
+        return [(run["recipe"], run["dataset"], run["seed"]) for run in runs]
+    if target == "claims":
+        runs = claim_runs(plan, read_claims(plan))
+        return [(run[side], run["dataset"], run["seed"]) for run in runs for side in ("changed", "baseline")]
+    if target == "fidelity":
+        return rows(trial_runs(plan)) + rows(trial_runs(plan), "unchanged")
+    if target == "all":
+        return [run for part in ("tables", "ablations", "figures") for run in runs_of(plan, part)]
+    return rows(plan.runs)
+
+
+@pytest.mark.parametrize("scale", ["mini", "ci"])
+def test_a_target_trains_as_often_as_the_readme_says(scale):
+    line = r"^\| `snakemake --cores all (\w+)%s` \| .* \| (\d+)[^|]*\|$" % (
+        " --config scale=ci" if scale == "ci" else ""
+    )
+    said = {target: int(count) for target, count in re.findall(line, README, re.MULTILINE)}
+    assert said.keys() == (
+        {"regression"} if scale == "ci" else {"tables", "ablations", "figures", "all", "grid", "claims", "fidelity"}
+    )
+    plan = plan_of(scale)
+    counted = {target: len({training_of(plan, *run) for run in runs_of(plan, target)}) for target in said}
+    assert said == counted
+
+
+def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
+    lines = re.findall(r"^\| (.+?) \((DIML|AVSL|Contextual|SAM) ([\d, ]+)\) \|(.*)\|$", README, re.MULTILINE)
+    assert len(lines) == 12
+    for label, paper, tables, numbers in lines:
+        cells = [cell.strip() for cell in numbers.split("|")]
+        for place, dataset in COLUMNS.items():
+            if cells[place - 1] != "–":
+                printed, ours = numbers_of(paper.lower(), tables.split(", "), label, dataset)
+                assert [float(cell) for cell in cells[place - 2 : place]] == [pytest.approx(printed, abs=0.051), ours]
+
+
+def numbers_of(paper, tables, label, dataset):
+    """Printed number and ours, rounded, of the first of some tables that has the row."""
+    for table in tables:
+        with (ROOT / f"results/mini/tables/{paper}_{table}.csv").open() as stream:
+            for cell in csv.DictReader(stream):
+                if (cell["label"], cell["dataset"], cell["metric"]) == (label, dataset, METRICS[paper]) and cell[
+                    "mean"
+                ]:
+                    return float(cell["published"]), round(float(cell["mean"]), 1)
+    raise AssertionError(f"{paper} {tables}: no {label} on {dataset}")
