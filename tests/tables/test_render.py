@@ -74,7 +74,7 @@ def test_what_rests_on_a_choice_of_ours_says_so_beside_its_difference(shown):
     chosen = {"departs": "F", "rests_on": "margin of the baseline; miner"}
     runs = [run(0, 0, 0.6, dataset="cub", comparable=True) | chosen, run(1, 0, 0.7, dataset="cub", comparable=True)]
     table = shown(TABLE, runs)
-    row = next(row for row in grid(markdown(table), "cub") if row["method"] == "Margin")
+    row = next(row for row in grid(markdown(table), "CUB") if row["method"] == "Margin")
     assert (row["P@1 difference"], row["departs"]) == ("-2.5 F", "F1")
     assert "F: margin of the baseline (Margin); miner (Margin)." in table.notes
 

@@ -21,8 +21,8 @@ TABLE = {
 def cells(**reached):
     """Cells of the mean IoU and of the binary IoU of each row; one fold is always low."""
     rows = [
-        {"label": label.replace("_", " "), "metric": metric, "mean": value, "n": 1, "seeds": "0"}
-        | {"departs": "", "query_in_r": "no"}
+        {"label": label.replace("_", " "), "dataset": "pascal5i", "metric": metric, "mean": value, "n": 1, "seeds": "0"}
+        | {"departs": "", "rests_on": "", "query_in_r": "no", "printed": ""}
         for label, values in reached.items()
         for metric, value in zip(TABLE["metrics"], (0.0, *values), strict=True)
     ]
@@ -32,8 +32,8 @@ def cells(**reached):
 def test_a_row_below_a_trivial_answer_is_named_with_its_numbers():
     found = cells(ours=(6.6, 31.9), No_object=(0.0, 43.0), All_object=(14.4, 7.2), two_classes=(0.0, 0.0))
     expected = [
-        "ours lies below 'No object': 31.9 against 43.0 (binary_iou_mean).",
-        "ours lies below 'All object': 6.6 against 14.4 (mean_iou_mean).",
+        "Below 'No object': ours (binary IoU 31.9 against 43.0).",
+        "Below 'All object': ours (mean IoU 6.6 against 14.4).",
     ]
     assert below_trivial(TABLE, found) == expected
     assert table_notes(TABLE, found, "small")[-2:] == expected
@@ -41,6 +41,21 @@ def test_a_row_below_a_trivial_answer_is_named_with_its_numbers():
 
 def test_a_row_above_all_of_them_needs_no_note():
     assert below_trivial(TABLE, cells(ours=(20.0, 50.0), No_object=(0.0, 43.0), All_object=(14.4, 7.2))) == []
+
+
+def test_rows_of_retrieval_are_held_against_their_own_data_set_by_the_first_metric():
+    rows = [{"label": "ours"}, {"label": "theirs"}, {"label": "Untrained", "trivial": True}]
+    reached = {"cub": {"ours": 40, "theirs": 60, "Untrained": 50}, "cars": {"ours": 45, "theirs": 20, "Untrained": 30}}
+    found = pd.DataFrame(
+        [
+            {"label": label, "dataset": dataset, "metric": metric, "mean": float(value), "n": 1}
+            for dataset, values in reached.items()
+            for label, value in values.items()
+            for metric in ("R@1", "R@2")
+        ]
+    )
+    sentence = "Below 'Untrained': ours (CUB: R@1 40.0 against 50.0); theirs (Cars196: R@1 20.0 against 30.0)."
+    assert below_trivial({"metrics": ["R@1", "R@2"], "rows": rows}, found) == [sentence]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.tables.words import dataset_words, metric_words
+
 
 def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
-    """A note for each row that lies below one of the trivial rows that follow it.
+    """A note for each trivial row that rows above it do not reach.
 
     Args:
         table: its entry of ``params/tables``; rows marked ``trivial`` speak of those above them, up to the trivial rows
@@ -17,22 +19,25 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
         cells: as ``read_cells`` returns them.
 
     Returns:
-        Sentences with the numbers; of metrics that have a mean over folds only that one is named.
+        Sentences with the numbers: of metrics that have a mean over folds that one, else the first metric of the table.
     """
     measured = cells[cells["n"].notna()]
-    metrics = [name for name in table["metrics"] if name.endswith("_mean")] or table["metrics"]
-    reached = {(cell["label"], cell["metric"]): cell["mean"] for cell in measured.to_dict("records")}
-    notes = []
+    metrics = [name for name in table["metrics"] if name.endswith("_mean")] or table["metrics"][:1]
+    datasets = list(measured["dataset"].unique())
+    reached = {(cell["label"], cell["dataset"], cell["metric"]): cell["mean"] for cell in measured.to_dict("records")}
+    below: dict[str, list[str]] = {}
     for label, trivial in _held_against(table):
         for answer in trivial:
-            lower = [
-                f"{reached[label, metric]:.1f} against {reached[answer, metric]:.1f} ({metric})"
-                for metric in metrics
-                if (label, metric) in reached and reached[label, metric] < reached.get((answer, metric), 0)
-            ]
-            if lower:
-                notes.append(f"{label} lies below {answer!r}: {', '.join(lower)}.")
-    return notes
+            for dataset in datasets:
+                lower = [
+                    f"{metric_words(metric)} {reached[label, dataset, metric]:.1f} against {floor:.1f}"
+                    for metric in metrics
+                    if (floor := reached.get((answer, dataset, metric))) is not None
+                    and reached.get((label, dataset, metric), floor) < floor
+                ]
+                where = f"{dataset_words(dataset)}: " if len(datasets) > 1 else ""
+                below.setdefault(answer, []).extend([f"{label} ({where}{', '.join(lower)})"] if lower else [])
+    return [f"Below {answer!r}: {'; '.join(rows)}." for answer, rows in below.items() if rows]
 
 
 def _held_against(table: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
