@@ -116,7 +116,7 @@ def test_own_pictures_are_counted_by_their_split(project, capsys):
         (["--scale", "papre"], "params/scales/papre.yaml does not exist"),
         (["--tables", "diml_9"], "unknown 'diml_9', did you mean 'diml_"),
         (["--seeds", "zero"], "'zero' is not of type 'integer'"),
-        (["--configfile", "mine.yaml"], "mine.yaml: "),
+        (["--configfile", "mine.yaml"], "mine.yaml does not exist"),
     ],
 )
 def test_a_wrong_name_is_one_line_and_nothing_else(project, capsys, arguments, message):

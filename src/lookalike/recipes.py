@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from lookalike import fidelity, source
@@ -62,6 +63,13 @@ class IncompatibleError(ValueError):
         self.reason = reason
 
 
+def _recipe_files() -> list[Path]:
+    """Those of papers first: a result that two recipes share carries the name of the first."""
+    params = project_root() / "params"
+    papers = {path.stem for path in (params / "published").glob("*.csv")}
+    return sorted((params / "recipes").glob("*.yaml"), key=lambda path: (path.stem not in papers, path.stem))
+
+
 def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
     """All recipes, each as layers to lay over each other, and the files that define them: their papers.
 
@@ -73,7 +81,7 @@ def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
     """
     raw: dict[str, tuple[Settings, Settings]] = {}
     papers: dict[str, str] = {}
-    for path in sorted((project_root() / "params" / "recipes").glob("*.yaml")):
+    for path in _recipe_files():
         content = read(path.relative_to(project_root()), "recipes")
         for name, values in content["recipes"].items():
             if name in raw:

@@ -63,7 +63,7 @@ def test_every_method_goes_from_pictures_to_metrics(tmp_path, manifest, method):
     tensors, _ = read_tensors(tmp_path / "embeddings")
     kinds = {"best"} if metrics["best_epoch"] == 2 else {"best", "last"}
     kept = {tuple(name.split("/")[:2]) for name in tensors}
-    assert kept == {(kind, role) for kind in kinds | {"labels"} for role in ("test", "train")}
+    assert kept == {(kind, role) for kind in kinds | {"labels", "names"} for role in ("test", "train")}
     if STAGES[method][1]["name"] == "cosine":
         assert metrics["best"]["R@1"] == history["R@1"].max()
     assert isinstance(load(tmp_path / "model"), torch.nn.Module)

@@ -66,7 +66,7 @@ def test_the_documented_overlay_runs_as_printed_and_leaves_out_by_name(printed):
 def test_each_row_of_its_table_shows_equal_rates_and_what_it_cost(printed):
     with (printed.root / "results" / "trial" / "tables" / "comparison.csv").open() as stream:
         cells = list(csv.DictReader(stream))
-    trained = [cell for cell in cells if cell["label"] != "Untrained features"]
+    trained = [cell for cell in cells if cell["trivial"] != "yes"]
     rates = {cell["rates"].replace(" / 1e-3 / 1e-3 /", " / 1e-3 / – /") for cell in trained}
     assert rates == {"1e-4 / 1e-3 / – / 0.03 / 5e-3"}
     assert all(float(cell["query_ms"]) > 0 for cell in cells)
@@ -98,7 +98,7 @@ def test_every_key_of_an_overlay_and_of_its_data_sets_stands_in_the_documentatio
     keys = {
         "dataset": {"subset", "split_seed", "super_categories", "generator", "archives", "manual", "one_of", "page"}
         | {"published_as"},  # of the project's own data sets
-        "config": {"scale"},
+        "config": {"scale", "suffix"},
     }
     for schema, others in keys.items():
         properties = yaml.safe_load((ROOT / f"workflow/schemas/{schema}.schema.yaml").read_text())["properties"]
@@ -151,9 +151,15 @@ def test_what_an_overlay_lacks_is_refused_by_a_dry_run(project, what):
             "results/own/metrics/npair/pictures/seed0.json",
             r"train\.loss\.name: unknown 'npiar', did you mean 'npair'\?",
         ),
-        ("results/own/metrics/npiar/pictures/seed0.json", r"recipe: unknown 'npiar', did you mean 'npair'\?"),
+        (
+            "results/own/metrics/npiar/pictures/seed0.json",
+            r"params/recipes and params/sweeps: unknown 'npiar', did you mean 'npair'\?",
+        ),
         ("results/own/embeddings/margin/picture/seed0.safetensors", r"unknown 'picture', did you mean 'pictures'\?"),
-        ("results/own/tables/comparson.csv", r"table: unknown 'comparson', did you mean 'comparison'\?"),
+        (
+            "results/own/tables/comparson.csv",
+            r"params/tables and params/sweeps: unknown 'comparson', did you mean 'comparison'\?",
+        ),
     ],
 )
 def test_a_misspelt_name_is_refused_by_a_dry_run_of_a_single_file(project, target, message):
