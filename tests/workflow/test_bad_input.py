@@ -75,7 +75,7 @@ def test_claims_fidelity_and_figures_take_no_copied_results_of_older_code(projec
 
 @pytest.mark.slow
 def test_copied_results_of_older_code_are_refused_at_the_start(project):
-    path = project.root / "results/own/metrics/avsl_margin/pictures/seed0.json"
+    path = project.root / "results/own/metrics/compared_margin_avsl/pictures/seed0.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"code": "0123456789abcdef"}))
     done = project.run(f"{LINE} --configfile own.yaml")
@@ -83,7 +83,7 @@ def test_copied_results_of_older_code_are_refused_at_the_start(project):
     assert done.returncode != 0
     assert '.py"' not in said  # Snakemake says of a rule's parameters whose they are, and shows no line of the package
     message = (
-        r"metrics/avsl_margin/pictures/seed0\.json: made by older code, 0123456789abcdef, not today's [0-9a-f]{16}"
+        r"metrics/compared_margin_avsl/pictures/seed0\.json: made by older code, 0123456789abcdef, not today's [0-9a-f]{16}"
     )
     assert re.search(message, said)
     line = re.search(r"Make anew: `snakemake (.+?) --configfile <your overlay> --forcerun train`", said)
