@@ -22,6 +22,7 @@ class Role:
     labels: Tensor  # (N,) int64, class ids as the data set numbers them, -1 of unlabelled pictures
     coarse: dict[str, Tensor]  # per level of a hierarchy (N,) int64
     cameras: Tensor | None = None  # (N,) int64, which camera took the picture, where the data set says
+    names: tuple[str, ...] = ()  # of a manifest the originals' paths, also where the pictures are resized copies
 
     def numbered(self) -> tuple[Tensor, int]:
         """Labels counted from 0 in the order of the class ids, and how many classes there are."""
@@ -35,6 +36,7 @@ class Role:
             self.labels[rows],
             {level: labels[rows] for level, labels in self.coarse.items()},
             None if self.cameras is None else self.cameras[rows],
+            tuple(self.names[row] for row in rows.tolist()) if self.names else (),
         )
 
 
@@ -43,7 +45,7 @@ def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
 
     Args:
         manifest: CSV with ``path`` (relative to ``root``), ``label`` and ``role``, where they are known also
-            ``coarse_<level>`` and ``camera``.
+            ``coarse_<level>`` and ``camera``; of copies ``name``, the original's path.
         root: folder of the data set.
         role: which rows.
 
@@ -60,7 +62,8 @@ def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
         if column in ("label", "camera") or str(column).startswith("coarse_")
     }
     coarse = {name.removeprefix("coarse_"): labels for name, labels in numbers.items() if name.startswith("coarse_")}
-    return Role([Path(root) / path for path in rows["path"]], numbers["label"], coarse, numbers.get("camera"))
+    names = tuple(rows["name" if "name" in rows else "path"])
+    return Role([Path(root) / path for path in rows["path"]], numbers["label"], coarse, numbers.get("camera"), names)
 
 
 def pictures_of_super(manifest: Path | str, root: Path | str, number: int) -> list[Path]:

@@ -30,7 +30,7 @@ def cached(project, cache=CACHE):
 
 
 def embeddings(project):
-    (path,) = (project.root / "results" / "own" / "embeddings").rglob("*.safetensors")
+    (path,) = (project.root / "results" / "own" / "embeddings" / "margin").rglob("*.safetensors")
     return load_file(path)
 
 

@@ -12,7 +12,7 @@ from lookalike.data.checksums import file_digest
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import replacing
 
-_TEXT = ("path", "role", "split", "mask", "sha256", "mask_sha256", "reason")
+_TEXT = ("name", "path", "role", "split", "mask", "sha256", "mask_sha256", "reason")
 _BOX = ("box_x", "box_y", "box_width", "box_height")
 
 

@@ -30,7 +30,7 @@ def embed(
         embeddings: safetensors to write: ``<checkpoint>/<role>/<name>``, tensors with a row per picture (the last
             checkpoint only where it is not the best one), and ``(N,)`` each ``labels/<role>``, where the manifest has
             cameras ``cameras/<role>``, and of test roles ``levels/<level>/<role>`` for each of its coarser labels; in
-            ``names/<role>`` the pictures' paths below ``root``, as `lookalike.files.unpacked_names` reads them.
+            ``names/<role>`` the paths of the original pictures in their data set, as `lookalike.files.unpacked_names` reads them.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -38,10 +38,7 @@ def embed(
     roles = {role: read_role(manifest, root, role) for role in wanted}
     tensors = {f"labels/{role}": rows.labels for role, rows in roles.items()}
     tensors |= {f"cameras/{role}": rows.cameras for role, rows in roles.items() if rows.cameras is not None}
-    tensors |= {
-        f"names/{role}": packed_names([path.relative_to(root).as_posix() for path in rows.paths])
-        for role, rows in roles.items()
-    }
+    tensors |= {f"names/{role}": packed_names(rows.names) for role, rows in roles.items()}
     tensors |= {
         f"levels/{level}/{role}": labels
         for role, rows in roles.items()

@@ -16,7 +16,8 @@ def pictures(settings: Mapping[str, Any], *, manifest: str, root: str, copied: s
         settings: ``shorter_side_px``, ``encoding`` and ``broken``, as ``resized_copy`` takes them.
         manifest: CSV of the split.
         root: folder of the original pictures.
-        copied: CSV to write: the rows of the copy, with paths relative to the CSV's own folder, in which the copy lies.
+        copied: CSV to write: the rows of the copy, with paths relative to the CSV's own folder, in which the copy lies,
+            and in ``name`` the originals' paths.
         threads: that resize at the same time.
 
     Raises:
@@ -25,5 +26,5 @@ def pictures(settings: Mapping[str, Any], *, manifest: str, root: str, copied: s
     target = Path(copied)
     copy = resized_copy(Path(manifest), Path(root), target.parent, **settings, threads=threads)
     rows = read_manifest(copy.manifest)
-    write_manifest(rows.assign(path=f"{copy.root.name}/" + rows["path"]), target)
+    write_manifest(rows.assign(name=rows["path"], path=f"{copy.root.name}/" + rows["path"]), target)
     print(f"{rows['path'].nunique()} pictures in {copy.root}, {len(copy.skipped)} skipped", *copy.skipped, sep="\n")
