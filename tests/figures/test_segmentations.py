@@ -29,14 +29,14 @@ def runs(tmp_path):
     made = []
     for shots in (1, 2):
         found = str(tmp_path / f"found{shots}.json")
-        segment({**SETTINGS, "ways": 2, "shots": shots}, **{**paths, "segmentations": found, "tags": {}})
+        segment({**SETTINGS, "ways": 2, "shots": shots}, **{**paths, "segmentations": found})
         place = {"ways": 2, "shots": shots, "cut": GRABCUT}
         of_recipe = Run(f"shots_{shots}", "pascal5i", "small", 0, "model", paths["model"], place)
         of_recipe = replace(of_recipe, manifest=paths["manifest"], root=paths["root"])
         made += [replace(of_recipe, reads="metrics", path=found), of_recipe]
     for name in TRIVIAL:
         found = str(tmp_path / f"{name}.json")
-        segment({**SETTINGS, "ways": 2, "cut": {"name": name}}, **{**paths, "segmentations": found, "tags": {}})
+        segment({**SETTINGS, "ways": 2, "cut": {"name": name}}, **{**paths, "segmentations": found})
         made.append(replace(made[0], recipe=name, path=found, place={"cut": {"name": name}}))
     return made
 

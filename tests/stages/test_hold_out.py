@@ -48,7 +48,7 @@ def test_the_chosen_epoch_is_kept_and_no_test_picture_ends_the_training(tmp_path
     history = tmp_path / "selection.csv"
     pd.DataFrame({"epoch": [1, 2, 3], "R@1": [0.1, 0.4, 0.2]}).to_csv(history, index=False)
     budget = {"budget": {"epochs": 3, "patience": 1, "collapse": 0.99}}
-    data = {"manifest": str(manifest), "root": str(tmp_path), "tags": {}}
+    data = {"manifest": str(manifest), "root": str(tmp_path)}
     files = {name: str(tmp_path / name) for name in ("model", "history", "resume")}
     train(section("embedder", budget), seed=0, code="c", **data, **files, selection=str(history))
     about = read_tensors(tmp_path / "model")[1]
