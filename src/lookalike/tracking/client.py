@@ -65,6 +65,7 @@ def open_client() -> Any:
         MlflowException: if something is wrong.
     """
     lower_patience()
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # else a server gets two lines per run
     import mlflow
 
     with _first_use():
