@@ -91,8 +91,8 @@ def package(tmp_path, monkeypatch):
 
 
 def forget():
-    for cached in (source._digest, source._parse, source._path, source._lookup_keys):
-        cached.cache_clear()
+    for name in ("_digest", "_parse", "_path", "_lookup", "_lookup_keys", "_tree", "constructor_arguments"):
+        getattr(source, name).cache_clear()
 
 
 def digests():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike import fidelity, source
-from lookalike.parameters import Settings, check, merge, read
+from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
 
 STAGES = ("train", "embed", "evaluate", "segment")
@@ -41,6 +41,7 @@ SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "t
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
 SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options"}
 MANY = 40  # names that a message still lists
+_RIGHT: set[str] = set()  # sections, as text, that `check_recipe` has found right
 # How the representations of a method can be compared.
 SCORINGS_OF = {
     "avsl": ("graph",),
@@ -192,10 +193,12 @@ def check_recipe(sections: Settings, place: str) -> None:
 
 def is_right(sections: Settings) -> bool:
     """Whether `check_recipe` refuses nothing."""
-    try:
-        check_recipe(sections, "")
-    except ValueError:
-        return False
+    if (text := canonical(sections)) not in _RIGHT:
+        try:
+            check_recipe(sections, "")
+        except ValueError:
+            return False
+        _RIGHT.add(text)
     return True
 
 

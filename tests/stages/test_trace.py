@@ -20,7 +20,11 @@ def plan():
 
 @pytest.mark.parametrize(
     ("recipe", "dataset"),
-    [("ci_query_gallery_untrained", "figurines_shop"), ("margin_diml", "figurines_birds"), ("sam_segment_birds", "figurines_scenes")],
+    [
+        ("ci_query_gallery_untrained", "figurines_shop"),
+        ("margin_diml", "figurines_birds"),
+        ("sam_segment_birds", "figurines_scenes"),
+    ],
 )
 def test_a_recipe_traces_as_committed_whatever_torch_was_seeded_with(plan, tmp_path, recipe, dataset):
     torch.manual_seed(12345)

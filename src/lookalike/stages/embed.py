@@ -30,7 +30,8 @@ def embed(
         embeddings: safetensors to write: ``<checkpoint>/<role>/<name>``, tensors with a row per picture (the last
             checkpoint only where it is not the best one), and ``(N,)`` each ``labels/<role>``, where the manifest has
             cameras ``cameras/<role>``, and of test roles ``levels/<level>/<role>`` for each of its coarser labels; in
-            ``names/<role>`` the paths of the original pictures in their data set, as `lookalike.files.unpacked_names` reads them.
+            ``names/<role>`` the paths of the original pictures in their data set, as `lookalike.files.unpacked_names`
+            reads them.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -60,22 +60,24 @@ def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[
         known(entry["published"]["paper"], papers(), f"{place}, published.paper")
         printed = printed_table(**entry["published"], place=f"{place}, published.table")
     named = [] if entry["datasets"] == "own" else entry["datasets"]
+    datasets = known_datasets() if named else set()
     for dataset in named:
-        known(dataset, known_datasets(), f"{place}, datasets")
+        known(dataset, datasets, f"{place}, datasets")
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
         known(metric, measured, f"{place}, metrics")
     if entry.get("terms") and isinstance(entry.get("notes"), Mapping):
         raise ValueError(f"{place}, notes: beside `terms`, which adds notes on all data sets, they must be a list")
     labels = {row["label"] for row in entry["rows"]}
+    printed_as = None if printed is None else printed_rows(printed)
     for row in entry["rows"]:
         here = f"{place}, row {row['label']!r}"
         for dataset in row.get("datasets", []):
             known(dataset, named, f"{here}, datasets")
         if "against" in row:
             known(row["against"], labels - {row["label"]}, f"{here}, against")
-        if "published" in row and printed is not None:
-            repeated_row(printed_rows(printed), row["published"], f"{here}, published")
+        if "published" in row and printed_as is not None:
+            repeated_row(printed_as, row["published"], f"{here}, published")
 
 
 def _measured(named: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> set[str]:
