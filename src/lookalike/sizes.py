@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from lookalike.data.roles import LEFT_OUT
 from lookalike.data.splits import read_layout
@@ -36,6 +39,65 @@ def role_sizes(dataset: Dataset) -> Sizes:
     return {
         role: (each["images"], each["classes"]) for role, each in counts.items() if {"images", "classes"} <= {*each}
     }
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """Training pictures as samplers see them.
+
+    Attributes:
+        labels: ``(N,)`` int64, classes counted from 0.
+        coarse: ``(N,)`` int64, coarse classes; of unknown ones twelve of about the same size.
+    """
+
+    labels: NDArray[np.int64]
+    coarse: NDArray[np.int64]
+
+    def first_classes(self, share: float) -> Composition:
+        """Only this share of the classes."""
+        kept = self.labels < round(share * (self.labels.max() + 1))
+        return Composition(self.labels[kept], self.coarse[kept])
+
+
+COARSE = 12  # as many as Stanford Online Products has
+
+
+def equal_classes(pictures: int, classes: int, largest: int = 0) -> Composition:
+    """Classes of the same size, as far as they can be; one of them of ``largest`` pictures, if that is more."""
+    labels = np.sort(np.arange(pictures) % classes)
+    extra = max(0, largest - int((labels == 0).sum()))
+    labels[pictures - extra :] = 0
+    labels = np.sort(labels)
+    return Composition(labels, labels % COARSE)
+
+
+def training_composition(dataset: Dataset) -> Composition | None:
+    """How the training pictures of a data set are spread over classes, ``None`` as long as nothing is known.
+
+    Of the manifest, where there is one; else as published: the numbers of pictures and classes, of the pictures of the
+    largest class and of the classes of each coarse class, of which training has half.
+    """
+    manifest = project_root() / dataset.folder / "splits" / f"{dataset.name}.csv"
+    if manifest.is_file():
+        return _composition_of(manifest)
+    sizes = role_sizes(dataset).get("train")
+    if sizes is None:
+        return None
+    found = equal_classes(*sizes, dataset.specification.get("largest_class", 0))
+    if categories := dataset.specification.get("super_categories"):
+        halves = [-(-count // 2) for count in categories.values()]
+        found = Composition(found.labels, np.repeat(np.arange(len(halves)), halves)[found.labels])
+    return found
+
+
+@cache
+def _composition_of(manifest: Path) -> Composition:
+    columns = pd.read_csv(manifest, nrows=0).columns
+    frame = pd.read_csv(manifest, usecols=[name for name in columns if name in ("label", "role", "coarse_super")])
+    rows = frame[frame["role"] == "train"]
+    labels = np.unique(rows["label"], return_inverse=True)[1].astype(np.int64)
+    coarse = rows["coarse_super"].to_numpy(np.int64) if "coarse_super" in rows else labels % COARSE
+    return Composition(labels, coarse)
 
 
 def sizes_of(frame: pd.DataFrame) -> Sizes:

@@ -4,7 +4,7 @@ import pytest
 
 from lookalike.costs.steps import training_steps
 from lookalike.plan import Plan
-from lookalike.sizes import role_sizes
+from lookalike.sizes import equal_classes, role_sizes, training_composition
 from trainings import section
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
@@ -12,29 +12,57 @@ MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": 
 
 def test_a_number_of_batches_in_the_recipe_decides():
     budget = {"epochs": 7, "batches_per_epoch": 11}
-    assert training_steps(section("embedder", {"budget": budget}), 600, 10) == 77
+    assert training_steps(section("embedder", {"budget": budget}), equal_classes(600, 10)) == 77
 
 
 def test_without_a_number_an_epoch_shows_every_picture_about_once():
     train = section("embedder", {"budget": {"epochs": 3, "batches_per_epoch": None}, "batch_size": 20})
-    assert training_steps(train, 600, 10) == 3 * 600 // 20
+    assert training_steps(train, equal_classes(600, 10)) == 3 * 600 // 20
 
 
 def test_groups_of_classes_make_as_many_batches_as_they_come_back():
     train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 8})
     train["sampler"] = {"name": "grouped", "per_class": 2, "repeats": 5}
-    assert training_steps(train, 600, 13) == 13 // 4 * 5
+    assert training_steps(train, equal_classes(600, 13)) == 13 // 4 * 5
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1.0, 30), (0.5, 15)])
 def test_classes_that_are_left_out_make_no_batches(share, expected):
     train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 20})
     train["noise"] = {**train["noise"], "classes": share}
-    assert training_steps(train, 600, 10) == expected
+    assert training_steps(train, equal_classes(600, 10)) == expected
 
 
 def test_without_a_loss_nothing_is_trained():
-    assert training_steps({**section("embedder"), "loss": None}, 600, 10) == 0
+    assert training_steps({**section("embedder"), "loss": None}, equal_classes(600, 10)) == 0
+
+
+@pytest.mark.parametrize(
+    ("recipe", "dataset", "epochs", "batches"),
+    [("contextual_256", "inat", 80, 576), ("contextual_256", "sop", 80, 655), ("avsl_margin", "sop", 61, 754)],
+)
+def test_epochs_at_the_papers_scale_have_the_published_batches(recipe, dataset, epochs, batches):
+    plan = Plan({**MINI, "scale": "paper"})
+    train = plan.settings(recipe, dataset, "train")["train"]
+    assert train["budget"]["epochs"] == epochs
+    steps = training_steps(train, training_composition(plan.datasets[dataset]))
+    assert steps == pytest.approx(epochs * batches, rel=0.025)
+    if dataset == "inat":
+        assert steps == epochs * batches
+
+
+def test_a_manifest_tells_what_samplers_will_see(params):
+    manifest = params.parent / "data" / "splits" / "figurines_birds.csv"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("path,label,role,coarse_super\na,7,train,1\nb,9,train,2\nc,9,train,2\nd,2,test,1\n")
+    found = training_composition(Plan(MINI).datasets["figurines_birds"])
+    assert (found.labels.tolist(), found.coarse.tolist()) == ([0, 1, 1], [1, 2, 2])
+
+
+def test_the_largest_class_takes_its_pictures_from_the_others():
+    found = equal_classes(100, 10, largest=30)
+    assert (found.labels == 0).sum() == 30
+    assert len(found.labels) == 100
 
 
 def test_published_sizes_are_used_until_there_is_a_manifest(params):

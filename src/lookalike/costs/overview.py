@@ -17,7 +17,7 @@ from lookalike.costs.steps import training_steps
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan import Plan
-from lookalike.sizes import role_sizes
+from lookalike.sizes import training_composition
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 INDENT = " " * 11
@@ -63,9 +63,9 @@ def _trainings(plan: Plan) -> list[Training]:
         if job.stage != "train":
             continue
         settings = plan.settings(job.recipe, job.dataset, "train")["train"]
-        sizes = role_sizes(plan.datasets[job.dataset]).get("train")
+        pictures = training_composition(plan.datasets[job.dataset])
         try:
-            steps = training_steps(settings, *sizes) if sizes else 0 if settings["loss"] is None else None
+            steps = training_steps(settings, pictures) if pictures else 0 if settings["loss"] is None else None
         except ValueError as error:  # a sampler that these pictures cannot fill
             raise ValueError(f"recipe {job.recipe} on {job.dataset}, train.sampler: {error}") from None
         trainings.append(Training(job.recipe, job.dataset, job.seed, settings, steps))
