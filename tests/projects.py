@@ -28,6 +28,7 @@ recipe:
     budget: {epochs: 2, batches_per_epoch: 2, evaluate_every: 1, patience: null}
 tables: [comparison]
 tracking: false
+resume_minutes: 0
 """
 
 

@@ -26,6 +26,7 @@ SETTINGS: dict[str, Any] = {
     "sampler": {"name": "m_per_class", "per_class": 2},
     "batch_size": 6,
     "mixed_precision": False,
+    "acceleration": [],
     "image": {"resize_px": 28, "crop_px": CROP, "scale": [0.5, 1.0], "ratio": [0.8, 1.25], "flip": 0.5},
     "test_image": {"resize_px": 28, "crop_px": CROP},
     "optimiser": {
@@ -42,7 +43,14 @@ SETTINGS: dict[str, Any] = {
         "warm_up_counts": False,
         "resting": ["trunk"],
     },
-    "budget": {"epochs": 2, "batches_per_epoch": 2, "evaluate_every": 1, "patience": None, "collapse": None},
+    "budget": {
+        "epochs": 2,
+        "batches_per_epoch": 2,
+        "evaluate_every": 1,
+        "patience": None,
+        "collapse": None,
+        "metrics": ["R@1"],
+    },
 }
 # Every method, and losses with proxies, with boundaries and with neither.
 METHODS: dict[str, dict[str, Any]] = {

@@ -33,6 +33,13 @@ def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: 
     return sorted((number for number in numbers if number.isdigit()), key=int)
 
 
+def loading_threads() -> int:
+    """Cores of a job beside a device: its share of this machine's, or 8 where another machine will run it."""
+    devices = len(visible_devices())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(2, min(16, cores // devices)) if devices else 8
+
+
 @contextmanager
 def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | None]:
     """Hold one device for as long as the context lasts, and hide all others from CUDA.

@@ -1,12 +1,14 @@
 """Every method goes from pictures through training and embedding to metrics, by the same stages."""
 
 import json
+from collections import Counter
 
 import pandas as pd
 import pytest
 import torch
 
 from lookalike import load
+from lookalike.data.pictures import read_picture
 from lookalike.files import read_tensors
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate
@@ -67,6 +69,38 @@ def test_every_method_goes_from_pictures_to_metrics(tmp_path, manifest, method):
     if STAGES[method][1]["name"] == "cosine":
         assert metrics["best"]["R@1"] == history["R@1"].max()
     assert isinstance(load(tmp_path / "model"), torch.nn.Module)
+
+
+def test_pictures_are_decoded_once_for_all_epochs_searches_and_runs_and_change_no_bit(tmp_path, manifest, monkeypatch):
+    (tmp_path / "plain").mkdir()
+    plain = run(tmp_path / "plain", manifest, "embedder")
+    read = []
+
+    def counted(path):
+        read.append(path)
+        return read_picture(path)
+
+    monkeypatch.setattr("lookalike.data.decoded.read_picture", counted)
+    monkeypatch.setattr("lookalike.training.images.read_picture", lambda path: pytest.fail(f"decodes {path} again"))
+    decoded = {"folder": str(tmp_path / "decoded"), "limit_gb": 1}
+    epochs = {"budget": {"epochs": 3}}
+    model = tmp_path / "first" / "model"
+    data = {"manifest": str(manifest), "root": str(manifest.parent), "decoded": decoded}
+    for name, seed, over in (("first", 0, {}), ("second", 1, epochs)):
+        folder = tmp_path / name
+        folder.mkdir()
+        kept = {"model": str(folder / "model"), "history": str(folder / "csv"), "resume": str(folder / "r")}
+        train(section("embedder", over), seed=seed, code="c", **data, **kept)
+    settings = {"batch_size": 4, "representation": {"name": "own"}, "training_pictures": False}
+    embed(settings, model=str(model), **data, embeddings=str(tmp_path / "embeddings"))
+    each = Counter(read)
+    assert len(each) == 12
+    assert set(each.values()) == {2}  # once to tell how large all of them are, and once to be kept
+    first, before = (read_tensors(folder / "model")[0] for folder in (tmp_path / "first", plain))
+    assert first.keys() == before.keys()
+    assert all(torch.equal(first[name], before[name]) for name in first)
+    embedded, before = (read_tensors(path)[0] for path in (tmp_path / "embeddings", plain / "embeddings"))
+    assert all(torch.equal(embedded[name], before[name]) for name in embedded)
 
 
 def test_a_training_is_repeatable_to_the_bit(tmp_path, manifest):

@@ -1,11 +1,14 @@
 """Batches are the same whatever loads them."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torchvision.transforms import v2
 
-from lookalike.training.images import DEVIATION, MEAN, Images, batches, in_order
+from lookalike.training.images import DEVIATION, MEAN, Images, RandomView, batches, in_order
 
 RANDOM = {"resize_px": None, "crop_px": 16, "scale": [0.3, 1.0], "ratio": [0.75, 1.33], "flip": 0.5}
 CPU = torch.device("cpu")
@@ -87,3 +90,19 @@ def test_a_random_view_without_a_scale_is_the_centre_or_its_mirror_image(paths):
 def test_pairs_of_equal_sides_change_no_random_crop(paths):
     square, pair = ({**RANDOM, "crop_px": crop} for crop in (16, [16, 16]))
     assert torch.equal(load(paths, square, seed=5), load(paths, pair, seed=5))
+
+
+@pytest.mark.parametrize("crop", [16, [20, 6]])
+@pytest.mark.parametrize("scale", [[0.3, 1.0], None])
+def test_a_random_view_is_that_of_torchvision_with_the_same_draws(paths, crop, scale):
+    view = {**RANDOM, "crop_px": crop, "scale": scale}
+    part = v2.CenterCrop(crop) if scale is None else v2.RandomResizedCrop(crop, scale=(0.3, 1.0), ratio=(0.75, 1.33))
+    whole = v2.Compose([part, v2.RandomHorizontalFlip(0.5)])
+    ours = RandomView(view)
+    for path, seed in itertools.product(paths, range(5)):
+        picture = Image.open(path).convert("RGB")
+        torch.manual_seed(seed)
+        expected, state = whole(picture), torch.random.get_rng_state()
+        torch.manual_seed(seed)
+        assert np.array_equal(np.asarray(ours(picture)), np.asarray(expected))
+        assert torch.equal(torch.random.get_rng_state(), state)

@@ -7,7 +7,7 @@ from PIL import Image
 
 from lookalike.samplers import build_sampler
 from lookalike.training.checkpoint import ResumeFile
-from lookalike.training.images import Images
+from lookalike.training.images import Images, Loader
 from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import fit, seed_everything
 
@@ -29,6 +29,7 @@ SETTINGS = {
     "schedule": {"step_epochs": 2, "factor": 0.5, "warm_up_epochs": 1, "warm_up_counts": False, "resting": ["trunk"]},
     "budget": {"epochs": 4, "batches_per_epoch": 3, "evaluate_every": 1, "patience": None, "collapse": None},
     "mixed_precision": False,
+    "acceleration": [],
 }
 
 
@@ -70,7 +71,7 @@ def run(pictures, resume, *, method="projected", kill_after=None, scores=(), set
             raise Killed
 
     return fit(
-        learner, Images(pictures, VIEW), labels, sampler, settings,
+        learner, Loader(Images(pictures, VIEW), device=torch.device("cpu")), labels, sampler, settings,
         seed=7, measure=lambda: {"R@1": next(scores, 0.5)}, resume=resume, device=torch.device("cpu"), after_epoch=stop,
     )  # fmt: skip
 
@@ -94,6 +95,29 @@ def test_training_does_not_continue_from_another_recipe(pictures, tmp_path):
     fresh = run(pictures, ResumeFile(tmp_path / "state", "new digest"))
     unbroken = run(pictures, ResumeFile(tmp_path / "other", "new digest"))
     assert fresh.history == unbroken.history
+
+
+def test_a_state_is_written_again_only_when_so_much_time_has_gone(pictures, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(ResumeFile, "write", lambda file, state: written.append(state["epoch"]))
+    run(pictures, ResumeFile(tmp_path / "often", "x"))
+    assert written == [1, 2, 3]  # the last epoch leaves a model instead
+    written.clear()
+    run(pictures, ResumeFile(tmp_path / "seldom", "x", every_s=3600))
+    assert written == []
+
+
+def test_the_time_until_a_state_is_written_counts_from_the_last_one(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("lookalike.training.checkpoint.time.monotonic", lambda: now[0])
+    file = ResumeFile(tmp_path / "state", "x", every_s=600)
+    for moment, due in ((599, False), (600, True)):
+        now[0] = moment
+        assert file.is_due == due
+    file.write({"epoch": 1})
+    for moment, due in ((1199, False), (1201, True)):
+        now[0] = moment
+        assert file.is_due == due
 
 
 def test_a_damaged_resume_file_starts_again(pictures, tmp_path, capsys):

@@ -9,7 +9,7 @@ from snakemake.io import IOFile
 
 from lookalike.calls import drop_locks_of_the_dead
 from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
-from lookalike.devices import visible_devices
+from lookalike.devices import loading_threads, visible_devices
 from lookalike.fidelity import PAPERS, choices, departures
 from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.inputs import check_inputs
@@ -48,12 +48,13 @@ SCALE = plan.scale
 RESULTS = f"results/{plan.folder}"
 LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
+DECODED = f"{DATA}/decoded"
 COPIES = {name: plan.picture_cache_of(name) for name in plan.datasets if plan.picture_cache_of(name)}
 # One device per job where there is one, or where jobs run on other machines. Without a device the limit
 # `--resources gpu=1` must not put jobs in line that do not use any.
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
 # Beside a device, processor cores load pictures; without one, each job has a core to itself.
-THREADS = 8 if GPU else 1
+THREADS = loading_threads() if GPU else 1
 PAGE = str(ROOT / "tables" / "page.html")  # template of the page with all tables
 
 

@@ -16,6 +16,7 @@ rule embed:
     params:
         settings=settings("embed"),
         root=pictures_root,
+        decoded=DECODED,
         code=code("lookalike.stages.embed:embed", stage="embed"),
     message:
         "Embed {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"

@@ -18,6 +18,7 @@ rule train:
     params:
         settings=settings("train"),
         root=pictures_root,
+        decoded=DECODED,
         strangers_root=strangers_pictures_root,
         strangers_super=strangers_super,
         code=code("lookalike.stages.train:train", stage="train"),

@@ -12,5 +12,6 @@ call(
     manifest=snakemake.input.manifest,
     root=snakemake.params.root,
     embeddings=snakemake.output.embeddings,
+    decoded={"folder": snakemake.params.decoded, "limit_gb": snakemake.config["decoded_gb"]},
     workers=snakemake.threads - 1,
 )

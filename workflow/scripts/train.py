@@ -20,5 +20,7 @@ call(
     strangers_root=snakemake.params.strangers_root,
     strangers_super=snakemake.params.strangers_super,
     selection=str(snakemake.input.selection or ""),
+    decoded={"folder": snakemake.params.decoded, "limit_gb": snakemake.config["decoded_gb"]},
+    resume_every_s=60 * snakemake.config["resume_minutes"],
     workers=snakemake.threads - 1,
 )

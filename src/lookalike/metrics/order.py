@@ -16,6 +16,17 @@ FEWEST_BINS = 2**13
 BINS_PER_ITEM = 16
 
 
+BYTES_PER_SCORE = 256  # of temporaries, with room to spare
+
+
+def working_set(device: torch.device) -> int:
+    """Scores handled at once on a device: on a CUDA one what a quarter of its free memory holds, at most 2^28."""
+    if device.type != "cuda":
+        return WORKING_SET
+    free, _ = torch.cuda.mem_get_info(device)
+    return min(max(WORKING_SET, free // 4 // BYTES_PER_SCORE), 2**28)
+
+
 def refuse_nan(scores: Tensor, *, first_row: int = 0) -> None:
     """Raise ``ValueError`` if a score is NaN: it has no place in an order, and a descending sort would put it first.
 
@@ -29,8 +40,8 @@ def refuse_nan(scores: Tensor, *, first_row: int = 0) -> None:
 
 
 def row_blocks(scores: Tensor) -> list[Tensor]:
-    """Views on consecutive rows of ``scores (Q, G)``, each of about ``WORKING_SET`` scores and at least one row."""
-    rows = max(1, WORKING_SET // max(1, scores.shape[1]))
+    """Views on consecutive rows of ``scores (Q, G)``, each of about `working_set` scores and at least one row."""
+    rows = max(1, working_set(scores.device) // max(1, scores.shape[1]))
     return [scores[start : start + rows] for start in range(0, len(scores), rows)]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from lookalike.metrics.blocks import Representation, Score
+from lookalike.metrics.first import first_rank_recall, share_of
 from lookalike.metrics.positives import count_positives
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings, retrieval_metrics_from_ranking
 from lookalike.metrics.tally import Levels
@@ -103,6 +104,47 @@ class Search:
                 "the first ranks alone cannot be scored with cameras, because pictures of the query's identity and "
                 "camera take no rank; use a scoring that gives all scores, such as 'cosine'"
             )
+
+
+@dataclass(frozen=True)
+class FirstRank(Search):
+    """A search for R@1 alone, as between the epochs of a training: the first item of each query decides.
+
+    The result is that of `Search`.
+    """
+
+    @property
+    def depth(self) -> int:
+        """One rank.
+
+        Raises:
+            ValueError: with cameras, as of any search.
+        """
+        self._refuse_cameras()
+        return 1
+
+    def by_score(
+        self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
+    ) -> dict[str, float]:
+        """``R@1``."""
+        found = first_rank_recall(
+            query,
+            self.query_labels,
+            gallery,
+            self.gallery_labels,
+            score=score,
+            self_match=self.self_match,
+            query_cameras=self.query_cameras,
+            gallery_cameras=self.gallery_cameras,
+        )
+        return {"R@1": found}
+
+    def by_ranking(self, ranking: Tensor) -> dict[str, float]:
+        """``R@1``."""
+        self._refuse_cameras()
+        first = ranking[:, 0]
+        kept = self.class_sizes > 0
+        return {"R@1": share_of(self.gallery_labels[first][kept] == self.query_labels[kept])}
 
 
 def cosine(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:

@@ -7,18 +7,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from lookalike.training.images import Images, batches, in_order
+from lookalike.training.images import Loader, in_order
 from lookalike.training.learner import Tensors
 
 
 def represent_images(
     represent: Callable[[nn.Module, Tensor], Tensors],
     model: nn.Module,
-    images: Images,
+    loader: Loader,
     *,
     batch_size: int,
-    device: torch.device,
-    workers: int = 0,
 ) -> Tensors:
     """Representations of all pictures, in their order.
 
@@ -27,17 +25,14 @@ def represent_images(
     Args:
         represent: of the model and a batch of images, what is kept of them.
         model: takes images ``(B, 3, H, W)``.
-        images: N pictures.
+        loader: of N pictures, to the device that the model is on.
         batch_size: pictures at once.
-        device: where the model is.
-        workers: loading processes.
 
     Returns:
         Tensors with N rows on the CPU.
     """
     model.eval()
-    order = in_order(len(images), batch_size)
+    order = in_order(len(loader.images), batch_size)
     with torch.inference_mode():
-        loaded = batches(images, order, seed=0, device=device, workers=workers)
-        parts = [represent(model, pictures) for pictures, _ in loaded]
+        parts = [represent(model, pictures) for pictures, _ in loader.batches(order, seed=0)]
         return {name: torch.cat([part[name].cpu() for part in parts]) for name in parts[0]}

@@ -12,13 +12,21 @@ from lookalike.manifest import embedded_roles, read_role, split_facts
 from lookalike.models.inference import represent_images
 from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS, load_model
-from lookalike.training.images import Images
+from lookalike.training.decoding import Decoder
+from lookalike.training.images import Images, Loader
 from lookalike.training.learner import named
 from lookalike.training.learners import LEARNERS
 
 
 def embed(
-    settings: Mapping[str, Any], *, model: str, manifest: str, root: str, embeddings: str, workers: int = 0
+    settings: Mapping[str, Any],
+    *,
+    model: str,
+    manifest: str,
+    root: str,
+    embeddings: str,
+    decoded: Mapping[str, Any] | None = None,
+    workers: int = 0,
 ) -> None:
     """Represent every test role and unlabelled pictures, if the recipe asks for it training ones, by both checkpoints.
 
@@ -32,6 +40,7 @@ def embed(
             cameras ``cameras/<role>``, and of test roles ``levels/<level>/<role>`` for each of its coarser labels; in
             ``names/<role>`` the paths of the original pictures in their data set, as `lookalike.files.unpacked_names`
             reads them.
+        decoded: ``folder`` and ``limit_gb`` of a `Decoder`.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -46,6 +55,7 @@ def embed(
         if role != "train"
         for level, labels in rows.coarse.items()
     }
+    decoder = Decoder(**(decoded or {}), threads=workers + 1)
     about: dict[str, Any] = {}
     for checkpoint in CHECKPOINTS:
         network, about = load_model(model, checkpoint)
@@ -53,14 +63,10 @@ def embed(
         name, options = named(settings["representation"])
         represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], seed=about["seed"], **options)
         for role, rows in roles.items():
-            found = represent_images(
-                represent,
-                network,
-                Images(rows.paths, about["settings"]["test_image"]),
-                batch_size=settings["batch_size"],
-                device=device,
-                workers=workers,
-            )
+            view = about["settings"]["test_image"]
+            images = Images(rows.paths, view, decoder.pictures(rows.paths, view, manifest=manifest, root=root))
+            loader = Loader(images, device=device, workers=workers)
+            found = represent_images(represent, network, loader, batch_size=settings["batch_size"])
             tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in found.items()}
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint

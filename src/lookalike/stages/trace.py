@@ -27,7 +27,14 @@ from lookalike.traces.steps import gradient_norms
 
 SEED = 0
 # An epoch is one batch, so that its loss is that of the step; a method that rests in its first epoch does so here.
-STEPS = {"epochs": 3, "batches_per_epoch": 1, "evaluate_every": 3, "patience": None, "collapse": None}
+STEPS = {
+    "epochs": 3,
+    "batches_per_epoch": 1,
+    "evaluate_every": 3,
+    "patience": None,
+    "collapse": None,
+    "metrics": ["R@1"],
+}
 BATCH = 20
 
 

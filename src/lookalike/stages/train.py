@@ -12,14 +12,16 @@ import torch
 
 from lookalike.files import replacing, write_tensors
 from lookalike.manifest import pictures_of_super, read_role, test_roles
-from lookalike.metrics.search import Search
+from lookalike.metrics.search import FirstRank, Search
 from lookalike.models.backbones import weights_digest
 from lookalike.models.inference import represent_images
 from lookalike.parameters import canonical
 from lookalike.samplers import build_sampler
 from lookalike.tracking import Tracked
+from lookalike.training.acceleration import accelerate
 from lookalike.training.checkpoint import ResumeFile
-from lookalike.training.images import Images
+from lookalike.training.decoding import Decoder
+from lookalike.training.images import Images, Loader
 from lookalike.training.learner import Learner, named
 from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import fit, seed_everything
@@ -41,6 +43,8 @@ def train(
     strangers_root: str = "",
     strangers_super: int | None = None,
     selection: str = "",
+    decoded: Mapping[str, Any] | None = None,
+    resume_every_s: float = 0.0,
     workers: int = 0,
 ) -> None:
     """Train, and keep the model after the last epoch and after the best one.
@@ -61,6 +65,8 @@ def train(
         strangers_super: coarse class that they are taken from, whatever their role; ``None`` for all training pictures.
         selection: history of a training without some classes, whose best epoch on these is kept as the best one;
             empty to keep the best epoch on the test pictures, as the papers do.
+        decoded: ``folder`` and ``limit_gb`` of a `Decoder`.
+        resume_every_s: seconds after which the end of an epoch writes ``resume`` anew.
         workers: loading processes.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -71,12 +77,18 @@ def train(
         others = pictures_of_super(strangers, strangers_root, strangers_super)
     elif strangers:
         others = read_role(strangers, strangers_root, "train").paths
+    learns, view = settings["loss"] is not None, settings["image"]
+    decoder = Decoder(**(decoded or {}), threads=workers + 1) if learns else Decoder()
+    kept = decoder.pictures(training.paths, view, manifest=manifest, root=root)
+    if others:
+        kept += decoder.pictures(others, view, manifest=strangers, root=strangers_root)
     training = disturbed(training, settings["noise"], others, seed=seed)
     labels, classes = training.numbered()
     learner = LEARNERS[settings["method"]["name"]](settings, classes=classes).to(device)
     learner.model.to(memory_format=torch.channels_last)
+    accelerate(learner.model, settings["acceleration"])
     budget = dict(settings["budget"])
-    if settings["loss"] is None:
+    if not learns:
         budget["epochs"] = 0  # nothing to learn: the network is used as it comes
     sampler = build_sampler(
         *named(settings["sampler"]),
@@ -95,33 +107,33 @@ def train(
     }
     if strangers_super is not None:
         facts["strangers_super"] = strangers_super
-    keep = best_epoch(selection) if selection else None
-    if keep is not None:
-        facts["selected_epoch"] = keep
+    selected = best_epoch(selection) if selection else None
+    if selected is not None:
+        facts["selected_epoch"] = selected
     about = {"settings": dict(settings), **facts}
-    unfinished = ResumeFile(Path(resume), hashlib.sha256(canonical(about).encode()).hexdigest())
+    digest = hashlib.sha256(canonical(about).encode()).hexdigest()
+    unfinished = ResumeFile(Path(resume), digest, every_s=resume_every_s)
     with Tracked(model if tracked else "", about, device=str(device)) as copy:
         fitted = fit(
             learner,
-            Images(training.paths, settings["image"]),
+            Loader(Images(training.paths, view, kept), device=device, workers=workers),
             labels,
             sampler,
             {**settings, "budget": budget},
             seed=seed,
-            measure=_measure(learner, manifest, root, settings["test_image"], device, workers),
+            measure=_measure(learner, settings, manifest, root, decoder, device=device, workers=workers),
             resume=unfinished,
             device=device,
-            workers=workers,
             after_epoch=copy.epoch,
-            keep=keep,
+            keep=selected,
         )
         with replacing(history) as path:
             found = pd.DataFrame(fitted.history)
             first = ["epoch", "loss", "R@1"]
             found.reindex(columns=[*first, *found.columns.difference(first)]).to_csv(path, index=False)
         epochs = len(fitted.history)
-        kept = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
-        states = {f"{kind}/{key}": value for kind, state in kept.items() for key, value in state.items()}
+        reached = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
+        states = {f"{kind}/{key}": value for kind, state in reached.items() for key, value in state.items()}
         write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
         copy.history(history)
     unfinished.remove()
@@ -134,14 +146,26 @@ def best_epoch(history: str) -> int:
 
 
 def _measure(
-    learner: Learner, manifest: str, root: str, view: Mapping[str, Any], device: torch.device, workers: int
+    learner: Learner,
+    settings: Mapping[str, Any],
+    manifest: str,
+    root: str,
+    decoder: Decoder,
+    *,
+    device: torch.device,
+    workers: int,
 ) -> Callable[[], dict[str, float]]:
     """What is measured between epochs: retrieval among the test pictures, or of queries in their gallery."""
     roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
-    pictures = {role: Images(rows.paths, view) for role, rows in roles.items()}
+    loaders = []
+    for rows in roles.values():
+        view = settings["test_image"]
+        images = Images(rows.paths, view, decoder.pictures(rows.paths, view, manifest=manifest, root=root))
+        loaders.append(Loader(images, device=device, workers=workers))
     labels = [rows.labels.to(device) for rows in roles.values()]
     cameras = [None if rows.cameras is None else rows.cameras.to(device) for rows in roles.values()]
-    search = Search(
+    kind = FirstRank if settings["budget"]["metrics"] == ["R@1"] else Search
+    search = kind(
         labels[0],
         labels[-1],
         (1,),
@@ -151,12 +175,10 @@ def _measure(
     )
 
     def measure() -> dict[str, float]:
-        found = [
-            represent_images(learner.represent, learner.model, images, batch_size=256, device=device, workers=workers)
-            for images in pictures.values()
-        ]
+        found = [represent_images(learner.represent, learner.model, loader, batch_size=256) for loader in loaders]
         query, gallery = ({name: tensor.to(device) for name, tensor in side.items()} for side in (found[0], found[-1]))
         with torch.no_grad():
-            return type(learner).scoring(learner.model, query, gallery, search)
+            metrics = type(learner).scoring(learner.model, query, gallery, search)
+        return {name: metrics[name] for name in settings["budget"]["metrics"]}
 
     return measure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,27 @@ from lookalike.files import replacing
 
 
 class ResumeFile:
-    """State of an unfinished training, written after every epoch.
+    """State of an unfinished training, written between epochs.
 
     It is no output of a Snakemake rule: Snakemake deletes those before it runs a rule again.
 
     Args:
         path: of the file.
         digest: of settings, code and data; a file with another digest belongs to another training and is ignored.
+        every_s: seconds from the start or the last writing until `is_due` again: a state of a large network with its
+            optimiser's moments has 0.4 GB.
     """
 
-    def __init__(self, path: Path, digest: str) -> None:
+    def __init__(self, path: Path, digest: str, *, every_s: float = 0.0) -> None:
         self.path = path
         self.digest = digest
+        self._every_s = every_s
+        self._last_s = time.monotonic()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether so much time has gone that a killed training would lose too much of it."""
+        return time.monotonic() - self._last_s >= self._every_s
 
     def write(self, state: dict[str, Any]) -> None:
         """Replace the file in one step.
@@ -35,6 +45,7 @@ class ResumeFile:
         torch.save({"digest": self.digest, **state}, buffer)
         with replacing(self.path) as temporary:
             temporary.write_bytes(buffer.getbuffer())
+        self._last_s = time.monotonic()
 
     def read(self) -> dict[str, Any] | None:
         """State to continue from, ``None`` where there is none for this training."""

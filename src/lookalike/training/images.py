@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
 
+from lookalike.data.decoded import DecodedPictures
 from lookalike.data.pictures import read_picture
 
 # Mean and deviation of ImageNet's colours, which all pretrained networks here expect.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-CACHED_BYTES = 2**30  # decoded pictures kept in memory by one process
 
 
 class Images(Dataset[tuple[Tensor, int]]):
@@ -28,76 +28,147 @@ class Images(Dataset[tuple[Tensor, int]]):
         view: ``crop_px``, ``resize_px`` (shorter side before the crop, ``None`` to leave it) and, for a random view,
             ``scale``, ``ratio`` and ``flip``; without these the centre is cropped. Either size may be a pair, height
             and width; resizing to a pair does not keep the proportions.
+        decoded: pictures as `fixed_part` of the view leaves them; those that are in none of these are read from their
+            files.
 
     A picture that cannot be read is a ``ValueError`` that names its file.
     """
 
-    def __init__(self, paths: Sequence[Path], view: Mapping[str, Any]) -> None:
+    def __init__(self, paths: Sequence[Path], view: Mapping[str, Any], decoded: Sequence[DecodedPictures] = ()) -> None:
         self.paths = paths
-        self._resize = v2.Resize(view["resize_px"]) if view.get("resize_px") else v2.Identity()
-        self._crop = random_view(view) if "scale" in view else v2.CenterCrop(view["crop_px"])
-        self._decoded: dict[int, Image.Image] = {}
-        self._decoded_bytes = 0
+        self._fixed = fixed_part(view)
+        self._random = RandomView(view) if "scale" in view else None
+        self._decoded = decoded
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether a picture is a copy of bytes that are there, which needs no process of its own."""
+        return self._random is None and all(any(path in part for part in self._decoded) for path in self.paths)
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def __getitem__(self, item: tuple[int, int]) -> tuple[Tensor, int]:
         index, seed = item
-        picture = self._decoded.get(index) or self._decode(index)
+        picture = self._prepared(self.paths[index])
+        if self._random is None:
+            return pil_to_tensor(picture), index
         # The crop depends on the seed of this picture alone, not on which process draws it or what came before.
         # Transforms draw from the CPU's default generator; `torch.manual_seed` would also keep a stack trace for CUDA.
         before = torch.default_generator.get_state()
         try:
             torch.default_generator.manual_seed(seed)
-            return pil_to_tensor(self._crop(picture)), index
+            return pil_to_tensor(self._random(picture)), index
         finally:
             torch.default_generator.set_state(before)
 
-    def _decode(self, index: int) -> Image.Image:
-        picture: Image.Image = self._resize(read_picture(self.paths[index]))
-        size = 3 * picture.width * picture.height
-        if self._decoded_bytes + size <= CACHED_BYTES:
-            self._decoded[index] = picture
-            self._decoded_bytes += size
+    def _prepared(self, path: Path) -> Image.Image:
+        for part in self._decoded:
+            if path in part:
+                return part[path]
+        picture: Image.Image = self._fixed(read_picture(path))
         return picture
 
 
-def random_view(view: Mapping[str, Any]) -> v2.Transform:
-    """A random part of a picture, resized, or without a ``scale`` its centre; perhaps mirrored."""
-    crop: v2.Transform = v2.CenterCrop(view["crop_px"])
-    if view["scale"] is not None:
-        crop = v2.RandomResizedCrop(view["crop_px"], scale=tuple(view["scale"]), ratio=tuple(view["ratio"]))
-    return v2.Compose([crop, v2.RandomHorizontalFlip(view["flip"])])
+def fixed_part(view: Mapping[str, Any]) -> v2.Transform:
+    """What a view does to a picture before anything random happens; all of it, where nothing does."""
+    steps: list[v2.Transform] = [v2.Resize(view["resize_px"])] if view.get("resize_px") else []
+    if "scale" not in view:
+        steps.append(v2.CenterCrop(view["crop_px"]))
+    return v2.Compose(steps) if steps else v2.Identity()
+
+
+class RandomView:
+    """A random part of a picture, resized, or without a ``scale`` its centre; perhaps mirrored.
+
+    What ``v2.RandomResizedCrop`` and ``v2.RandomHorizontalFlip`` make of it, with the same draws, in half the time: most
+    of theirs goes into finding out what they were given.
+    """
+
+    def __init__(self, view: Mapping[str, Any]) -> None:
+        self._flip = view["flip"]
+        self._centre = v2.CenterCrop(view["crop_px"])
+        self._part: v2.RandomResizedCrop | None = None
+        if view["scale"] is not None:
+            self._part = v2.RandomResizedCrop(view["crop_px"], scale=tuple(view["scale"]), ratio=tuple(view["ratio"]))
+
+    def __call__(self, picture: Image.Image) -> Image.Image:
+        """The view of a picture, drawn from the CPU's default generator."""
+        if self._part is None:
+            picture = self._centre(picture)
+        else:
+            part = self._part.make_params([picture])
+            left, top, (height, width) = part["left"], part["top"], self._part.size
+            picture = picture.crop((left, top, left + part["width"], top + part["height"]))
+            picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+        if torch.rand(1) < self._flip:
+            picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        return picture
+
+
+class Loader:
+    """Batches of pictures on a device, from loading processes that live as long as this object.
+
+    Args:
+        images: the pictures.
+        device: where the batches go.
+        workers: loading processes; none of them changes what is loaded.
+    """
+
+    def __init__(self, images: Images, *, device: torch.device, workers: int = 0) -> None:
+        workers = 0 if images.is_memory else workers
+        self.images = images
+        self._device = device
+        self._asked: list[list[tuple[int, int]]] = []
+        self._loader = DataLoader(
+            images,
+            batch_sampler=_Asked(self._asked),
+            num_workers=workers,
+            persistent_workers=workers > 0,
+            pin_memory=device.type == "cuda",
+            generator=torch.Generator(),  # otherwise the loader draws from the global one
+        )
+
+    def batches(self, indices: Iterable[Sequence[int]], *, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Load some pictures.
+
+        Args:
+            indices: which pictures make each batch.
+            seed: of all random crops in these batches.
+
+        Yields:
+            Pairs of images ``(B, 3, H, W)`` in torch's default dtype, normalised by ImageNet's mean and deviation, and
+            their indices ``(B,)`` on the CPU.
+        """
+        self._asked[:] = [
+            [(index, picture_seed(seed, batch, place)) for place, index in enumerate(chosen)]
+            for batch, chosen in enumerate(indices)
+        ]
+        mean = torch.tensor(MEAN, device=self._device).view(1, 3, 1, 1) * 255
+        deviation = torch.tensor(DEVIATION, device=self._device).view(1, 3, 1, 1) * 255
+        for pictures, chosen in self._loader:
+            images = pictures.to(self._device, mean.dtype, non_blocking=True)
+            yield images.sub_(mean).div_(deviation), chosen
+
+
+class _Asked:
+    """What a loader is to load next: it keeps its processes, and each time other batches are asked of them."""
+
+    def __init__(self, batches: list[list[tuple[int, int]]]) -> None:
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[list[tuple[int, int]]]:
+        return iter(list(self._batches))
+
+    def __len__(self) -> int:
+        return len(self._batches)
 
 
 def batches(
     images: Images, indices: Iterable[Sequence[int]], *, seed: int, device: torch.device, workers: int = 0
-) -> Iterable[tuple[Tensor, Tensor]]:
-    """Batches of pictures on a device.
-
-    Args:
-        images: the pictures.
-        indices: which pictures make each batch.
-        seed: of all random crops in these batches.
-        device: where the batches go.
-        workers: loading processes; none of them changes what is loaded.
-
-    Returns:
-        Pairs of images ``(B, 3, H, W)`` in torch's default dtype, normalised by ImageNet's mean and deviation, and
-        their indices ``(B,)`` on the CPU.
-    """
-    numbered = [
-        [(index, picture_seed(seed, batch, place)) for place, index in enumerate(chosen)]
-        for batch, chosen in enumerate(indices)
-    ]
-    own = torch.Generator().manual_seed(seed)  # otherwise the loader draws from the global one
-    pinned = device.type == "cuda"
-    loader = DataLoader(images, batch_sampler=numbered, num_workers=workers, pin_memory=pinned, generator=own)
-    mean = torch.tensor(MEAN, device=device).view(1, 3, 1, 1) * 255
-    deviation = torch.tensor(DEVIATION, device=device).view(1, 3, 1, 1) * 255
-    for pictures, chosen in loader:
-        yield (pictures.to(device, mean.dtype, non_blocking=True) - mean) / deviation, chosen
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of pictures that are loaded once, as `Loader.batches` gives them."""
+    return Loader(images, device=device, workers=workers).batches(indices, seed=seed)
 
 
 def transform(view: Mapping[str, Any]) -> Callable[[Image.Image], Tensor]:
@@ -112,8 +183,7 @@ def transform(view: Mapping[str, Any]) -> Callable[[Image.Image], Tensor]:
     mean, deviation = ((torch.tensor(values) * 255).tolist() for values in (MEAN, DEVIATION))
     steps = [
         v2.RGB(),
-        v2.Resize(view["resize_px"]) if view.get("resize_px") else v2.Identity(),
-        v2.CenterCrop(view["crop_px"]),
+        fixed_part({"resize_px": view.get("resize_px"), "crop_px": view["crop_px"]}),
         v2.PILToTensor(),
         v2.ToDtype(torch.float32),
         v2.Normalize(mean, deviation),

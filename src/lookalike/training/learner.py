@@ -32,7 +32,8 @@ class Learner(nn.Module, ABC):
 
     def __init__(self, settings: Settings, *, classes: int) -> None:
         super().__init__()
-        self.mixed_precision: bool = settings["mixed_precision"]
+        self.half_type = torch.bfloat16 if "bfloat16" in settings["acceleration"] else torch.float16
+        self.mixed_precision: bool = settings["mixed_precision"] or self.half_type == torch.bfloat16
         self.model = self.build(settings)
         self.loss = nn.Module() if settings["loss"] is None else self.build_loss(settings, classes)
 
@@ -82,7 +83,7 @@ class Learner(nn.Module, ABC):
     def half_precision(self, images: Tensor) -> AbstractContextManager[None]:
         """Context in which the network computes, where the recipe says so and the device is a CUDA one."""
         mixed: AbstractContextManager[None] = torch.autocast(
-            images.device.type, enabled=self.mixed_precision and images.device.type == "cuda"
+            images.device.type, self.half_type, enabled=self.mixed_precision and images.device.type == "cuda"
         )
         return mixed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -14,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.training.checkpoint import ResumeFile
-from lookalike.training.images import Images, batches
+from lookalike.training.images import Loader
 from lookalike.training.learner import Learner
 from lookalike.training.optimiser import build_optimiser, set_rates
+from lookalike.training.steps import READ_EVERY, Steps
 
 State = dict[str, Tensor]
 Measure = Callable[[], Mapping[str, float]]
@@ -34,7 +36,7 @@ class Fit:
 
 def fit(
     learner: Learner,
-    images: Images,
+    loader: Loader,
     labels: Tensor,
     sampler: Any,
     settings: Mapping[str, Any],
@@ -43,7 +45,6 @@ def fit(
     measure: Measure,
     resume: ResumeFile,
     device: torch.device,
-    workers: int = 0,
     after_epoch: Callable[[Mapping[str, float]], None] = lambda line: None,
     keep: int | None = None,
 ) -> Fit:
@@ -54,7 +55,7 @@ def fit(
 
     Args:
         learner: model and loss, and what its method does with a batch.
-        images: training pictures.
+        loader: of the training pictures.
         labels: ``(N,)`` int64, of all training pictures.
         sampler: batches of indices, with ``set_epoch``.
         settings: the recipe's ``optimiser``, ``schedule``, ``budget`` and ``mixed_precision``.
@@ -62,7 +63,6 @@ def fit(
         measure: retrieval measures of the model as it is; ``R@1`` chooses the best epoch.
         resume: where the state between epochs is kept.
         device: to train on.
-        workers: loading processes.
         after_epoch: told each line of the history.
         keep: epoch whose state is kept as the best, whatever ``measure`` says; no measure then ends the training.
 
@@ -70,15 +70,22 @@ def fit(
         The states after the last epoch and after the epoch with the best ``R@1`` (the first of several), or ``keep``.
     """
     budget = settings["budget"]
-    optimiser = build_optimiser(settings["optimiser"], learner)
-    scaler = torch.amp.GradScaler(device.type, enabled=settings["mixed_precision"] and device.type == "cuda")
+    on_cuda = device.type == "cuda"
+    optimiser = build_optimiser(settings["optimiser"], learner, fused=on_cuda)
+    steps = Steps(
+        optimiser,
+        device,
+        scaled=settings["mixed_precision"] and "bfloat16" not in settings["acceleration"] and on_cuda,
+        clip_norm=settings["optimiser"]["clip_norm"],
+        read_every=READ_EVERY if on_cuda else 1,
+    )
     fitted = Fit(last=_copy(learner), best=_copy(learner), best_epoch=0)
     start = 0
     if (state := resume.read()) is not None:
         start = state["epoch"]
         learner.load_state_dict(state["last"])
         optimiser.load_state_dict(state["optimiser"])
-        scaler.load_state_dict(state["scaler"])
+        steps.load_state_dict(state["scaler"])
         fitted = Fit(_copy(learner), state["best"], state["best_epoch"], state["history"])
         print(f"continuing after epoch {start} of {budget['epochs']}")
 
@@ -89,17 +96,15 @@ def fit(
         set_rates(optimiser, settings["optimiser"], settings["schedule"], epoch)
         learner.set_epoch(epoch)
         learner.train()
-        total, seen = 0.0, 0
-        steps = 0
-        for pictures, chosen in batches(images, sampler, seed=epoch_seed, device=device, workers=workers):
+        steps.begin(epoch)
+        seen = 0
+        for pictures, chosen in loader.batches(sampler, seed=epoch_seed):
             optimiser.zero_grad()
-            value = learner(pictures, labels[chosen].to(device))
-            if not torch.isfinite(value):
-                raise ValueError(f"loss is {value.item()} at epoch {epoch + 1}, batch {steps + 1}: training diverged")
-            scaler.scale(value).backward()
-            _step(optimiser, scaler, settings["optimiser"]["clip_norm"])
-            total, seen, steps = total + value.item(), seen + len(chosen), steps + 1
-        line: dict[str, float] = {"epoch": epoch + 1, "loss": total / max(steps, 1)} | learner.measures()
+            steps.take(learner(pictures, labels[chosen].to(device, non_blocking=True)))
+            seen += len(chosen)
+        steps.read()
+        mean = math.fsum(steps.losses) / max(len(steps.losses), 1)
+        line: dict[str, float] = {"epoch": epoch + 1, "loss": mean} | learner.measures()
         last_epoch = epoch + 1 == budget["epochs"]
         rate = seen / (time.monotonic() - started)
         if (epoch + 1) % budget["evaluate_every"] == 0 or last_epoch:
@@ -113,10 +118,10 @@ def fit(
         after_epoch(line)
         if keep is None and _is_hopeless(fitted, budget):
             break
-        if not last_epoch:
+        if not last_epoch and resume.is_due:
             resume.write(
                 {"epoch": epoch + 1, "last": fitted.last, "best": fitted.best, "best_epoch": fitted.best_epoch}
-                | {"history": fitted.history, "optimiser": optimiser.state_dict(), "scaler": scaler.state_dict()}
+                | {"history": fitted.history, "optimiser": optimiser.state_dict(), "scaler": steps.state_dict()}
             )
     return fitted
 
@@ -126,19 +131,6 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  (libraries use the global one)
     torch.manual_seed(seed)
-
-
-def _step(optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler, clip_norm: float | None) -> None:
-    for group in optimiser.param_groups:
-        if group["lr"] == 0:  # a resting part keeps its moments, too
-            for parameter in group["params"]:
-                parameter.grad = None
-    if clip_norm is not None:
-        scaler.unscale_(optimiser)
-        for group in optimiser.param_groups:
-            nn.utils.clip_grad_norm_(group["params"], clip_norm)
-    scaler.step(optimiser)
-    scaler.update()
 
 
 def _is_hopeless(fitted: Fit, budget: Mapping[str, Any]) -> bool:

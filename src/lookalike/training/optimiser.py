@@ -14,12 +14,13 @@ OF_THE_MODEL = PARTS[:3]
 OPTIMISERS: dict[str, Callable[..., optim.Optimizer]] = {"adam": optim.Adam, "adamw": optim.AdamW}
 
 
-def build_optimiser(settings: Mapping[str, Any], learner: Learner) -> optim.Optimizer:
+def build_optimiser(settings: Mapping[str, Any], learner: Learner, *, fused: bool = False) -> optim.Optimizer:
     """Optimiser over all trainable parameters, one group per part, named by it.
 
     Args:
         settings: ``algorithm``, ``lr`` per part, ``weight_decay`` of the model and ``loss_weight_decay``.
         learner: says which parameter belongs to which part.
+        fused: whether a step is one kernel, which rounds otherwise and can be held up from the device.
 
     Raises:
         ValueError: if a part has no learning rate.
@@ -37,7 +38,7 @@ def build_optimiser(settings: Mapping[str, Any], learner: Learner) -> optim.Opti
         }
         for part, parameters in parts.items()
     ]
-    return OPTIMISERS[settings["algorithm"]](groups)
+    return OPTIMISERS[settings["algorithm"]](groups, fused=fused or None)
 
 
 def set_rates(optimiser: optim.Optimizer, settings: Mapping[str, Any], schedule: Mapping[str, Any], epoch: int) -> None:

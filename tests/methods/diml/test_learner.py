@@ -15,6 +15,7 @@ def learner(**method):
         "method": {"name": "diml", "side": 3, **method},
         "loss": {"name": "margin"},
         "mixed_precision": False,
+        "acceleration": [],
     }
     return DIMLLearner(settings, classes=3).eval()
 

@@ -1,0 +1,106 @@
+"""Steps of a training, whose losses are read from the device now and then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+READ_EVERY = 50  # steps on a CUDA device: each reading waits until it has done all that it was given
+
+
+class Steps:
+    """Takes steps, and keeps their losses where they are until `read`.
+
+    From the first loss on that is not finite, no step changes a parameter: what is found only later is as it was then.
+
+    Args:
+        optimiser: of all parameters; with ``read_every`` above 1 a fused one, whose steps a flag on the device stops.
+        scaled: whether losses are scaled, for gradients in float16.
+        clip_norm: largest norm of the gradients of one group, or ``None``.
+        read_every: steps between two readings.
+
+    Attributes:
+        losses: of the steps of this epoch, as far as they are read.
+    """
+
+    def __init__(
+        self,
+        optimiser: torch.optim.Optimizer,
+        device: torch.device,
+        *,
+        scaled: bool = False,
+        clip_norm: float | None = None,
+        read_every: int = 1,
+    ) -> None:
+        self._optimiser = optimiser
+        self._clip_norm = clip_norm
+        self._read_every = read_every
+        self._scaler = torch.amp.GradScaler(device.type, enabled=scaled)
+        self._failed = torch.zeros((), dtype=torch.bool, device=device)
+        self._unread: list[Tensor] = []
+        self._epoch = 0
+        self.losses: list[float] = []
+
+    def begin(self, epoch: int) -> None:
+        """Start an epoch, counted from 0."""
+        self._epoch = epoch
+        self.losses = []
+
+    def take(self, loss: Tensor) -> None:
+        """One step down the gradient of a loss.
+
+        Raises:
+            ValueError: naming the first batch with a loss that is not finite, if this is a step that reads.
+        """
+        self._unread.append(loss.detach())
+        if self._read_every == 1:
+            self.read()  # before anything is changed
+        self._failed = self._failed | ~loss.detach().isfinite()
+        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        for group in self._optimiser.param_groups:
+            for parameter in group["params"]:
+                if group["lr"] == 0:  # a resting part keeps its moments, too
+                    parameter.grad = None
+                elif self._scaler.is_enabled() and parameter.grad is not None:
+                    # The scaler leaves a step out where a gradient is not finite, so that is what they become.
+                    parameter.grad.masked_fill_(self._failed, torch.nan)
+        if self._clip_norm is not None:
+            self._scaler.unscale_(self._optimiser)
+            for group in self._optimiser.param_groups:
+                nn.utils.clip_grad_norm_(group["params"], self._clip_norm)
+        if self._read_every > 1 and not self._scaler.is_enabled():
+            # Fused optimisers read it, and leave the step out where it is 1.
+            self._optimiser.found_inf = self._failed.float()  # type: ignore[attr-defined]
+        self._scaler.step(self._optimiser)
+        self._scaler.update()
+        if len(self._unread) >= self._read_every:
+            self.read()
+
+    def read(self) -> None:
+        """Read the losses since the last reading.
+
+        Raises:
+            ValueError: as `take`.
+        """
+        if not self._unread:
+            return
+        values = torch.stack(self._unread).tolist()
+        self._unread.clear()
+        for value in values:
+            self.losses.append(value)
+            if not math.isfinite(value):
+                where = f"epoch {self._epoch + 1}, batch {len(self.losses)}"
+                raise ValueError(f"loss is {value} at {where}: training diverged")
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed training needs beside the optimiser's state."""
+        state: dict[str, Any] = self._scaler.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state_dict`."""
+        self._scaler.load_state_dict(dict(state))

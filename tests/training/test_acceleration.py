@@ -1,0 +1,41 @@
+"""What makes a training quicker changes nothing but the rounding, and is asked for by name."""
+
+import pytest
+import torch
+
+from lookalike.models.backbones import Trunk
+from lookalike.training.acceleration import accelerate
+from trainings import METHODS
+from trainings import learner as build
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_methods_trunk_is_compiled_and_its_state_keeps_its_names(method, monkeypatch):
+    learner = build(method)
+    before = list(learner.state_dict())
+    compiled = []
+    monkeypatch.setattr(Trunk, "compile", lambda trunk: compiled.append(trunk))
+    accelerate(learner.model, [])
+    assert compiled == []
+    accelerate(learner.model, ["compile"])
+    assert len(compiled) == 1
+    assert list(learner.state_dict()) == before
+
+
+def test_cudnn_tries_its_kernels_only_when_asked(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    learner = build("embedder")
+    accelerate(learner.model, ["compile"])
+    assert not torch.backends.cudnn.benchmark
+    accelerate(learner.model, ["cudnn_benchmark"])
+    assert torch.backends.cudnn.benchmark
+
+
+def test_a_learner_computes_in_the_half_precision_that_was_asked_for():
+    for settings, enabled, kind in (
+        ({}, False, torch.float16),
+        ({"mixed_precision": True}, True, torch.float16),
+        ({"acceleration": ["bfloat16"]}, True, torch.bfloat16),
+    ):
+        learner = build("embedder", settings)
+        assert (learner.mixed_precision, learner.half_type) == (enabled, kind)

@@ -1,0 +1,71 @@
+"""Losses are read now and then, and what happens in between is as if they had been read at once."""
+
+import pytest
+import torch
+from torch import nn
+
+from lookalike.training.steps import Steps
+
+CPU = torch.device("cpu")
+
+
+def steps_of(network, *, read_every, scaled=False, clip_norm=None):
+    optimiser = torch.optim.AdamW(network.parameters(), lr=0.1, fused=read_every > 1 or None)
+    return optimiser, Steps(optimiser, CPU, scaled=scaled, clip_norm=clip_norm, read_every=read_every)
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Linear(3, 1)
+
+
+def take(net, optimiser, steps, factors):
+    for factor in factors:
+        optimiser.zero_grad()
+        steps.take((net(torch.full((2, 3), 0.5)) ** 2).sum() * factor)
+
+
+def test_read_late_the_losses_are_those_read_at_once():
+    found = []
+    for every in (1, 4):
+        net = network()
+        optimiser, steps = steps_of(net, read_every=every)
+        steps.begin(0)
+        take(net, optimiser, steps, [1.0] * 6)
+        steps.read()
+        found.append(steps.losses)
+    assert len(found[0]) == 6
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+@pytest.mark.parametrize(("scaled", "clip_norm"), [(False, None), (False, 1.0), (True, None), (True, 1.0)])
+def test_the_first_loss_that_is_no_number_is_named_and_no_later_step_changes_a_weight(scaled, clip_norm):
+    net = network()
+    optimiser, steps = steps_of(net, read_every=5, scaled=scaled, clip_norm=clip_norm)
+    steps.begin(6)
+    take(net, optimiser, steps, [1.0, 1.0])
+    before = [parameter.detach().clone() for parameter in net.parameters()]
+    take(net, optimiser, steps, [torch.nan, 1.0])
+    with pytest.raises(ValueError, match=r"loss is nan at epoch 7, batch 3: training diverged"):
+        take(net, optimiser, steps, [1.0])
+    for parameter, old in zip(net.parameters(), before, strict=True):
+        assert torch.equal(parameter, old)
+
+
+def test_an_epoch_that_ends_between_two_readings_is_read_whole():
+    net = network()
+    optimiser, steps = steps_of(net, read_every=50)
+    steps.begin(0)
+    take(net, optimiser, steps, [1.0, torch.inf, 1.0])
+    with pytest.raises(ValueError, match="loss is inf at epoch 1, batch 2"):
+        steps.read()
+
+
+def test_steps_that_read_at_once_stop_before_anything_is_changed():
+    net = network()
+    optimiser, steps = steps_of(net, read_every=1)
+    steps.begin(0)
+    before = [parameter.detach().clone() for parameter in net.parameters()]
+    with pytest.raises(ValueError, match="epoch 1, batch 1"):
+        take(net, optimiser, steps, [torch.nan])
+    assert all(torch.equal(parameter, old) for parameter, old in zip(net.parameters(), before, strict=True))
