@@ -71,6 +71,15 @@ def _parser() -> argparse.ArgumentParser:
         help="measure a step of each kind of training on this machine, which takes one or two minutes for `paper`",
     )
     action.set_defaults(run=_on_plan)
+    text = (
+        "measure steps and searches of each kind of training on this device, and keep them in params/cards for `plan`"
+    )
+    action = groups.add_parser("measure", help=text, description=text)
+    action.add_argument("pictures", type=Path, help="folder with a folder of pictures per class, such as CUB's images/")
+    action.add_argument("--scale", default="paper", help="name in params/scales (paper)")
+    action.add_argument("--tables", nargs="+", help="names in params/tables (those of the scale)")
+    action.add_argument("--steps", type=int, default=200, help="of each kind (200)")
+    action.set_defaults(run=_on_measure)
     text = "what differs between two runs, or two rows of tables, in parameters, facts and metrics"
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, a row TABLE:ROW of a table (on all its data sets, or with "
@@ -122,6 +131,22 @@ def _on_plan(chosen: argparse.Namespace) -> int:
     from lookalike.costs.overview import print_plan  # imports torch, for seconds
 
     print_plan(plan, measure=chosen.measure)
+    return 0
+
+
+def _on_measure(chosen: argparse.Namespace) -> int:
+    from lookalike.parameters import read
+    from lookalike.plan import Plan
+
+    if chosen.steps < 1:
+        raise ValueError(f"--steps {chosen.steps}: at least 1 is measured")
+    given = {"scale": chosen.scale} | ({"tables": chosen.tables} if chosen.tables else {})
+    plan = Plan({**read("params/config.yaml", "config"), **given})
+    runs = plan.runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)
+    from lookalike.costs.measuring import print_card
+
+    sections = [plan.settings(recipe, dataset, "train")["train"] for recipe, dataset in runs]
+    print_card(sections, chosen.pictures, steps=chosen.steps)
     return 0
 
 

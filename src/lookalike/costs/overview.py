@@ -10,6 +10,7 @@ from statistics import fmean
 
 import torch
 
+from lookalike.costs.cards import Card, read_cards
 from lookalike.costs.hours import PICTURES, Kind, device_at_hand, finished_seconds, kind_of, picture_seconds
 from lookalike.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
 from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
@@ -17,7 +18,7 @@ from lookalike.costs.steps import training_steps
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan import Plan
-from lookalike.sizes import training_composition
+from lookalike.sizes import role_sizes, training_composition
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 INDENT = " " * 11
@@ -33,6 +34,12 @@ class Training:
     seed: int
     settings: Settings
     steps: int | None
+
+    @property
+    def searches(self) -> int:
+        """Searches between epochs and after the last one."""
+        budget = self.settings["budget"]
+        return -(-int(budget["epochs"]) // int(budget["evaluate_every"])) if self.steps else 0
 
     @property
     def pictures(self) -> int:
@@ -158,10 +165,36 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
         seconds = sum(per_picture[kind_of(each.settings)] * each.pictures for each in open_)
         rest = "the other trainings" if done else "all trainings"
         _print_fact("time", f"{human_seconds(seconds)} for {rest}, one after the other, on {name}")
-    on_gpu = measure and device.type == "cuda" and all(each.steps is not None for each in open_)
-    _print_fact("GPU hours", "those above" if open_ and on_gpu else "not measured")
-    omitted = "reading and decoding of pictures, retrieval between epochs, embedding, evaluation, segmentation"
-    _print_fact("left out", omitted)
+    told = read_cards()
+    countable = open_ and all(each.steps is not None for each in open_)
+    if not any(card.is_gpu for card in told):
+        _print_fact("GPU hours", "not measured on any card; `lookalike measure` does so" if open_ else "none")
+    for card in told if countable else []:
+        _print_fact("GPU hours" if card.is_gpu else "CPU hours", _hours_on(card, plan, open_))
+    searches = "" if told else "loading of pictures, searches between epochs, "
+    _print_fact("left out", f"{searches}decoding, which is done once for all runs, embedding, evaluation, segmentation")
+
+
+def _hours_on(card: Card, plan: Plan, trainings: Sequence[Training]) -> str:
+    """Hours of steps and searches on a measured card, or what was not measured there."""
+    kinds = {str(kind_of(each.settings)) for each in trainings}
+    about = f"on {card.name} ({card.date}, torch {card.versions.get('torch', 'unknown')})"
+    if missing := sorted(kinds - card.kinds.keys()):
+        return f"unknown {about}, where {', '.join(missing)} was not measured"
+    steps = sum(card.kinds[str(kind_of(each.settings))].step_ms * each.pictures for each in trainings) / 1000
+    searches = sum(
+        card.kinds[str(kind_of(each.settings))].search_ms * each.searches * _searched(plan, each.dataset)
+        for each in trainings
+    )
+    searches /= 1000
+    parts = f"{human_seconds(steps)} of steps, {human_seconds(searches)} of searches"
+    return f"{human_seconds(steps + searches)} {about}: {parts}"
+
+
+def _searched(plan: Plan, dataset: str) -> int:
+    """Pictures that a search between epochs represents."""
+    sizes = role_sizes(plan.datasets[dataset])
+    return sum(images for role, (images, _) in sizes.items() if role in ("test", "query", "gallery"))
 
 
 def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, float]:

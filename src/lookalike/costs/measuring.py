@@ -1,0 +1,187 @@
+"""Measure what trainings and searches take on the device at hand, by training for some steps."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookalike.costs.cards import Measured, card_of, write_card
+from lookalike.costs.hours import Kind, device_at_hand, kind_of
+from lookalike.data.junk import is_image
+from lookalike.models.inference import represent_images
+from lookalike.samplers import build_sampler
+from lookalike.training.acceleration import accelerate
+from lookalike.training.decoding import Decoder
+from lookalike.training.images import Images, Loader
+from lookalike.training.learner import named
+from lookalike.training.learners import LEARNERS
+from lookalike.training.loop import seed_everything
+from lookalike.training.optimiser import build_optimiser
+from lookalike.training.steps import READ_EVERY, Steps
+
+WARM_UP = 5  # steps that also allocate, compile and fill the caches
+SEARCHED = 256  # pictures of a search at once
+
+
+def print_card(trainings: Sequence[Mapping[str, Any]], pictures: Path, *, steps: int) -> None:
+    """Measure every kind of training on this device, print a table, and keep it in ``params/cards``.
+
+    Args:
+        trainings: ``train`` sections, of which those without a loss are left out.
+        pictures: folder with a folder of pictures per class.
+        steps: of each kind.
+
+    Raises:
+        ValueError: if the pictures cannot fill a batch of a recipe.
+    """
+    device, name = device_at_hand()
+    found: dict[Kind, Measured] = {}
+    print("| kind of training | pictures/s | network alone | share | searched pictures/s | GB |")
+    print("|:--|--:|--:|--:|--:|--:|")
+    learning = [train for train in trainings if train["loss"] is not None]
+    for kind, values in measure_card(learning, pictures, device=device, steps=steps):
+        found[kind] = values
+        loaded, alone, searched = (1000 / each for each in (values.step_ms, values.alone_ms, values.search_ms))
+        memory = f"{values.memory_gb:.1f}" if device.type == "cuda" else "–"
+        figures = f"{loaded:,.0f} | {alone:,.0f} | {values.share:.2f} | {searched:,.0f} | {memory}"
+        print(f"| {kind} | {figures} |", flush=True)
+    card = card_of(name, steps, found)
+    versions = ", ".join(f"{each} {version}" for each, version in card.versions.items())
+    print(f"\n{name}, {card.date}, {versions}, {steps} steps each; kept in {write_card(card)}")
+
+
+def pictures_in(folder: Path) -> tuple[list[Path], Tensor]:
+    """Pictures of a folder with a folder per class, and their classes ``(N,)`` counted from 0.
+
+    Raises:
+        ValueError: for a folder without pictures of at least two classes.
+    """
+    paths = sorted(path for path in folder.glob("*/*") if is_image(path.name))
+    classes, labels = np.unique([path.parent.name for path in paths], return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"{folder} has pictures in {len(classes)} folders, a folder for each of two classes is needed")
+    return paths, torch.from_numpy(labels.astype(np.int64))
+
+
+def measure_kind(
+    train: Mapping[str, Any], paths: Sequence[Path], labels: Tensor, *, device: torch.device, steps: int, folder: Path
+) -> Measured:
+    """Train for some steps from a random start, as `lookalike.training.loop.fit` does, and measure.
+
+    Args:
+        train: a recipe's ``train`` section, with a loss.
+        paths: of training pictures, which are also searched.
+        labels: ``(N,)`` their classes.
+        device: to measure on.
+        steps: measured, after a few to warm up.
+        folder: in which decoded pictures are kept.
+
+    Raises:
+        ValueError: if the pictures cannot fill a batch of the recipe.
+    """
+    seed_everything(0)
+    settings = {**train, "backbone": {**train["backbone"], "weights": None}}
+    learner = LEARNERS[settings["method"]["name"]](settings, classes=int(labels.max()) + 1).to(device).train()
+    learner.model.to(memory_format=torch.channels_last)
+    accelerate(learner.model, settings["acceleration"])
+    learner.set_epoch(settings["budget"]["epochs"])  # past any warm-up
+    on_cuda = device.type == "cuda"
+    optimiser = build_optimiser(settings["optimiser"], learner, fused=on_cuda)
+    taken = Steps(
+        optimiser,
+        device,
+        scaled=settings["mixed_precision"] and "bfloat16" not in settings["acceleration"] and on_cuda,
+        clip_norm=settings["optimiser"]["clip_norm"],
+        read_every=READ_EVERY if on_cuda else 1,
+    )
+    workers = min(16, len(os.sched_getaffinity(0))) - 1 if on_cuda else 0
+    loaders = []
+    for view in (settings["image"], settings["test_image"]):
+        listed = folder / "listed.csv"
+        listed.write_text("\n".join(map(str, paths)))
+        decoder = Decoder(str(folder / "decoded"), 100, workers + 1)
+        images = Images(paths, view, decoder.pictures(paths, view, manifest=listed, root=paths[0].parents[1]))
+        loaders.append(Loader(images, device=device, workers=workers))
+
+    def step(pictures: Tensor, chosen: Tensor) -> None:
+        optimiser.zero_grad()
+        taken.take(learner(pictures, labels[chosen].to(device, non_blocking=True)))
+
+    order = list(islice(_batches(settings, labels), WARM_UP + steps))
+    _reset_memory(device)
+    seen, started, batch = 0, 0.0, None
+    for number, batch in enumerate(loaders[0].batches(order, seed=0)):
+        if number == WARM_UP:
+            started = _now(device)
+        seen += len(batch[1]) if number >= WARM_UP else 0
+        step(*batch)
+    loaded = _now(device) - started
+    started = _now(device)
+    assert batch is not None
+    for _ in range(steps):
+        step(*batch)
+    alone = _now(device) - started
+    memory = torch.cuda.max_memory_allocated(device) / 1e9 if on_cuda else 0.0
+    searched = []
+    for _ in range(2):  # the first one starts the loading processes
+        started = _now(device)
+        represent_images(learner.represent, learner.model, loaders[1], batch_size=SEARCHED)
+        searched.append(_now(device) - started)
+    return Measured(
+        step_ms=round(1000 * loaded / seen, 4),
+        alone_ms=round(1000 * alone / (steps * len(batch[1])), 4),
+        search_ms=round(1000 * searched[1] / len(paths), 4),
+        memory_gb=round(memory, 2),
+    )
+
+
+def measure_card(
+    trainings: Sequence[Mapping[str, Any]], pictures: Path, *, device: torch.device, steps: int
+) -> Iterator[tuple[Kind, Measured]]:
+    """Measure the first training of each kind, in the order of the kinds.
+
+    Args:
+        trainings: ``train`` sections with a loss.
+        pictures: folder with a folder of pictures per class.
+        device: to measure on.
+        steps: of each kind.
+    """
+    paths, labels = pictures_in(pictures)
+    kinds: dict[Kind, Mapping[str, Any]] = {}
+    for train in trainings:
+        kinds.setdefault(kind_of(train), train)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, train in sorted(kinds.items()):
+            yield kind, measure_kind(train, paths, labels, device=device, steps=steps, folder=Path(folder))
+
+
+def _batches(settings: Mapping[str, Any], labels: Tensor) -> Iterator[Sequence[int]]:
+    name, options = named(settings["sampler"])
+    sampler = build_sampler(
+        name, options, labels=labels, coarse_labels=labels % 2, batch_size=settings["batch_size"], seed=0
+    )
+    epoch = 0
+    while True:
+        sampler.set_epoch(epoch)
+        yield from sampler
+        epoch += 1
+
+
+def _reset_memory(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
