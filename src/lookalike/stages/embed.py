@@ -63,8 +63,9 @@ def embed(
         name, options = named(settings["representation"])
         represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], seed=about["seed"], **options)
         for role, rows in roles.items():
-            view = about["settings"]["test_image"]
-            images = Images(rows.paths, view, decoder.pictures(rows.paths, view, manifest=manifest, root=root))
+            test_view = about["settings"]["test_image"]
+            kept = decoder.pictures(rows.paths, test_view, manifest=manifest, root=root)
+            images = Images(rows.paths, test_view, kept)
             loader = Loader(images, device=device, workers=workers)
             found = represent_images(represent, network, loader, batch_size=settings["batch_size"])
             tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in found.items()}
