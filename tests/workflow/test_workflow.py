@@ -30,6 +30,15 @@ def finished(first_call):
     return first_call[0]
 
 
+def of_three_rows(project):
+    """The project with three methods to compare, where it does not matter how many there are."""
+    rows = [{"label": name, "recipe": f"compared_{name}"} for name in ("margin", "margin_avsl", "contextual")]
+    table = {"few": {"title": "few", "datasets": "own", "metrics": ["R@1"], "rows": rows}}
+    (project.root / "params" / "tables" / "few.yaml").write_text(json.dumps(table))
+    project.edit("own.yaml", "tables: [comparison]", "tables: [few]")
+    return project
+
+
 def most_at_once(output):
     """How many training, embedding and evaluation jobs were running together at most."""
     running, most = set(), 0
@@ -87,7 +96,9 @@ def test_without_a_device_as_many_jobs_run_at_once_as_there_are_cores(first_call
 
 
 def test_with_one_device_its_jobs_run_one_after_another(project):
-    done = project.run(LINE, CUDA_VISIBLE_DEVICES="0")  # a device in name: torch finds none and stays on the CPU
+    done = of_three_rows(project).run(
+        LINE, CUDA_VISIBLE_DEVICES="0"
+    )  # a device in name: torch finds none and stays on the CPU
     assert done.returncode == 0, done.stderr
     assert most_at_once(done.stdout + done.stderr) == 1
 
@@ -146,9 +157,9 @@ def test_a_changed_picture_is_noticed_when_the_split_is_made_again(copy):
 
 
 def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(finished, tmp_path):
-    project = make_project(tmp_path / "killed")
+    project = of_three_rows(make_project(tmp_path / "killed"))
     overlay = (project.root / "own.yaml").read_text()
-    unbroken = make_project(tmp_path / "unbroken")
+    unbroken = of_three_rows(make_project(tmp_path / "unbroken"))
     for each in (project, unbroken):
         (each.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 40"))
     models = project.root / "results" / "own" / "models"
