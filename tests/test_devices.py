@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lookalike.devices import own_device, visible_devices
+from lookalike.devices import loading_threads, own_device, visible_devices
 
 HOLD = """
 import sys, time
@@ -62,3 +62,13 @@ def test_impossible_wishes_are_refused(monkeypatch):
         pass
     with pytest.raises(ValueError, match=r"gpu=2: a job uses 0 or 1"), own_device(2):
         pass
+
+
+@pytest.mark.parametrize(
+    ("cores", "devices", "expected"),
+    [(16, 1, 16), (64, 1, 16), (16, 2, 8), (24, 4, 6), (2, 2, 2), (2, 0, 8)],
+)
+def test_a_job_beside_a_device_has_its_share_of_the_cores(monkeypatch, cores, devices, expected):
+    monkeypatch.setattr("lookalike.devices.visible_devices", lambda: [str(number) for number in range(devices)])
+    monkeypatch.setattr("lookalike.devices.os.sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    assert loading_threads() == expected

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lookalike.metrics.order import refuse_nan, row_blocks, stable_ranks, stable_topk
+from lookalike.metrics.order import WORKING_SET, refuse_nan, row_blocks, stable_ranks, stable_topk, working_set
 
 
 def scores_of_kind(kind, *, rows=6, width=400, dtype=torch.float64):
@@ -104,3 +104,12 @@ def test_row_blocks_hold_every_row_once():
     wide = torch.zeros(3, 300_000)
     assert [len(block) for block in row_blocks(wide)] == [1, 1, 1]
     assert row_blocks(wide)[1].data_ptr() == wide[1].data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"), [(0, WORKING_SET), (2**30, 2**20), (80 * 2**30, 80 * 2**20), (2**40, 2**28)]
+)
+def test_a_device_takes_as_many_scores_as_a_quarter_of_its_free_memory_holds(monkeypatch, free, expected):
+    monkeypatch.setattr("lookalike.metrics.order.torch.cuda.mem_get_info", lambda device: (free, 2**40))
+    assert working_set(torch.device("cuda")) == expected
+    assert working_set(torch.device("cpu")) == WORKING_SET

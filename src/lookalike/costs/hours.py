@@ -15,7 +15,7 @@ from lookalike.paths import project_root
 from lookalike.timings import seconds
 from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import seed_everything
-from lookalike.training.optimiser import build_optimiser
+from lookalike.training.steps import steps_of
 
 PER_CLASS = 2
 PICTURES = {"cpu": 8, "cuda": 64}  # of a measured step; fewer would not keep a GPU busy
@@ -91,18 +91,15 @@ def _measured(train: Mapping[str, Any], device: torch.device) -> float:
     learner = LEARNERS[settings["method"]["name"]](settings, classes=pictures // PER_CLASS).to(device).train()
     learner.model.to(memory_format=torch.channels_last)
     learner.set_epoch(train["budget"]["epochs"])  # past any warm-up
-    optimiser = build_optimiser(settings["optimiser"], learner)
-    scaler = torch.amp.GradScaler(device.type, enabled=settings["mixed_precision"] and device.type == "cuda")
+    steps = steps_of(learner, settings["optimiser"], device)
     images = torch.randn(pictures, 3, *crop_size(settings["image"]), device=device)
     labels = torch.arange(pictures, device=device) // PER_CLASS
     taken = 0.0
     for _ in range(2):  # the first one also allocates
         _wait(device)
         started = time.perf_counter()
-        optimiser.zero_grad()
-        scaler.scale(learner(images, labels)).backward()
-        scaler.step(optimiser)
-        scaler.update()
+        steps.optimiser.zero_grad()
+        steps.take(learner(images, labels))
         _wait(device)
         taken = time.perf_counter() - started
     return taken / pictures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from torch import Tensor
 from lookalike.costs.cards import Measured, card_of, write_card
 from lookalike.costs.hours import Kind, device_at_hand, kind_of
 from lookalike.data.junk import is_image
+from lookalike.devices import loading_threads
 from lookalike.models.inference import represent_images
 from lookalike.samplers import build_sampler
 from lookalike.training.acceleration import accelerate
@@ -25,8 +25,7 @@ from lookalike.training.images import Images, Loader
 from lookalike.training.learner import named
 from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import seed_everything
-from lookalike.training.optimiser import build_optimiser
-from lookalike.training.steps import READ_EVERY, Steps
+from lookalike.training.steps import steps_of
 
 WARM_UP = 5  # steps that also allocate, compile and fill the caches
 SEARCHED = 256  # pictures of a search at once
@@ -94,16 +93,9 @@ def measure_kind(
     learner.model.to(memory_format=torch.channels_last)
     accelerate(learner.model, settings["acceleration"])
     learner.set_epoch(settings["budget"]["epochs"])  # past any warm-up
+    taken = steps_of(learner, settings["optimiser"], device)
     on_cuda = device.type == "cuda"
-    optimiser = build_optimiser(settings["optimiser"], learner, fused=on_cuda)
-    taken = Steps(
-        optimiser,
-        device,
-        scaled=settings["mixed_precision"] and "bfloat16" not in settings["acceleration"] and on_cuda,
-        clip_norm=settings["optimiser"]["clip_norm"],
-        read_every=READ_EVERY if on_cuda else 1,
-    )
-    workers = min(16, len(os.sched_getaffinity(0))) - 1 if on_cuda else 0
+    workers = loading_threads() - 1 if on_cuda else 0  # as jobs have
     loaders = []
     for view in (settings["image"], settings["test_image"]):
         listed = folder / "listed.csv"
@@ -113,7 +105,7 @@ def measure_kind(
         loaders.append(Loader(images, device=device, workers=workers))
 
     def step(pictures: Tensor, chosen: Tensor) -> None:
-        optimiser.zero_grad()
+        taken.optimiser.zero_grad()
         taken.take(learner(pictures, labels[chosen].to(device, non_blocking=True)))
 
     order = list(islice(_batches(settings, labels), WARM_UP + steps))

@@ -1,8 +1,8 @@
 """Pictures decoded once and kept as raw bytes, which all processes of a machine read from one mapped file.
 
-Decoding a JPEG of 500 px takes 4 ms of a core and binds a training on a fast device; copying its bytes takes 0.1 ms.
-What a view does before anything random happens is done once too: a picture is kept as the random crop finds it, and a
-test picture as the network does. Bytes are those of decoding anew, so no result depends on whether they are kept.
+Decoding anew in every epoch binds a training on a fast device; copying bytes does not. What a view does before anything
+random happens is done once too: a picture is kept as the random crop finds it, and a test picture as the network does.
+Bytes are those of decoding anew, so no result depends on whether they are kept.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from torch import nn
 
 from lookalike.models.backbones import Trunk
 
-# Beside these ``bfloat16``, in which `lookalike.training.learner.Learner.half_precision` computes.
-BFLOAT16, COMPILE, CUDNN_BENCHMARK = "bfloat16", "compile", "cudnn_benchmark"
+# Beside these `lookalike.training.learner.BFLOAT16`, in which a learner then computes.
+COMPILE, CUDNN_BENCHMARK = "compile", "cudnn_benchmark"
 
 
 def accelerate(model: nn.Module, ways: Collection[str]) -> None:

@@ -81,8 +81,8 @@ def fixed_part(view: Mapping[str, Any]) -> v2.Transform:
 class RandomView:
     """A random part of a picture, resized, or without a ``scale`` its centre; perhaps mirrored.
 
-    What ``v2.RandomResizedCrop`` and ``v2.RandomHorizontalFlip`` make of it, with the same draws, in half the time:
-    most of theirs goes into finding out what they were given.
+    What ``v2.RandomResizedCrop`` and ``v2.RandomHorizontalFlip`` make of it, with the same draws and
+    without the time that theirs take to find out what they were given.
     """
 
     def __init__(self, view: Mapping[str, Any]) -> None:

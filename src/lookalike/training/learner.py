@@ -14,6 +14,7 @@ from lookalike.metrics.search import Scoring, cosine
 
 Settings = Mapping[str, Any]
 Tensors = dict[str, Tensor]
+BFLOAT16 = "bfloat16"  # among the ways of `lookalike.training.acceleration`
 
 
 class Learner(nn.Module, ABC):
@@ -32,7 +33,7 @@ class Learner(nn.Module, ABC):
 
     def __init__(self, settings: Settings, *, classes: int) -> None:
         super().__init__()
-        self.half_type = torch.bfloat16 if "bfloat16" in settings["acceleration"] else torch.float16
+        self.half_type = torch.bfloat16 if BFLOAT16 in settings["acceleration"] else torch.float16
         self.mixed_precision: bool = settings["mixed_precision"] or self.half_type == torch.bfloat16
         self.model = self.build(settings)
         self.loss = nn.Module() if settings["loss"] is None else self.build_loss(settings, classes)

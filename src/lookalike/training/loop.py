@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Loader
 from lookalike.training.learner import Learner
-from lookalike.training.optimiser import build_optimiser, set_rates
-from lookalike.training.steps import READ_EVERY, Steps
+from lookalike.training.optimiser import set_rates
+from lookalike.training.steps import steps_of
 
 State = dict[str, Tensor]
 Measure = Callable[[], Mapping[str, float]]
@@ -58,7 +58,7 @@ def fit(
         loader: of the training pictures.
         labels: ``(N,)`` int64, of all training pictures.
         sampler: batches of indices, with ``set_epoch``.
-        settings: the recipe's ``optimiser``, ``schedule``, ``budget`` and ``mixed_precision``.
+        settings: the recipe's ``optimiser``, ``schedule`` and ``budget``.
         seed: of this run.
         measure: retrieval measures of the model as it is; ``R@1`` chooses the best epoch.
         resume: where the state between epochs is kept.
@@ -70,15 +70,8 @@ def fit(
         The states after the last epoch and after the epoch with the best ``R@1`` (the first of several), or ``keep``.
     """
     budget = settings["budget"]
-    on_cuda = device.type == "cuda"
-    optimiser = build_optimiser(settings["optimiser"], learner, fused=on_cuda)
-    steps = Steps(
-        optimiser,
-        device,
-        scaled=settings["mixed_precision"] and "bfloat16" not in settings["acceleration"] and on_cuda,
-        clip_norm=settings["optimiser"]["clip_norm"],
-        read_every=READ_EVERY if on_cuda else 1,
-    )
+    steps = steps_of(learner, settings["optimiser"], device)
+    optimiser = steps.optimiser
     fitted = Fit(last=_copy(learner), best=_copy(learner), best_epoch=0)
     start = 0
     if (state := resume.read()) is not None:

@@ -9,7 +9,28 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.training.learner import Learner
+from lookalike.training.optimiser import build_optimiser
+
 READ_EVERY = 50  # steps on a CUDA device: each reading waits until it has done all that it was given
+
+
+def steps_of(learner: Learner, settings: Mapping[str, Any], device: torch.device) -> Steps:
+    """Steps of a learner on its device, by an optimiser of all its parameters.
+
+    Args:
+        learner: on the device.
+        settings: the recipe's ``optimiser``.
+        device: a CUDA one gets fused steps, and its losses are read every `READ_EVERY` of them.
+    """
+    on_cuda = device.type == "cuda"
+    return Steps(
+        build_optimiser(settings, learner, fused=on_cuda),
+        device,
+        scaled=learner.mixed_precision and learner.half_type == torch.float16 and on_cuda,
+        clip_norm=settings["clip_norm"],
+        read_every=READ_EVERY if on_cuda else 1,
+    )
 
 
 class Steps:
@@ -24,6 +45,7 @@ class Steps:
         read_every: steps between two readings.
 
     Attributes:
+        optimiser: as it was given.
         losses: of the steps of this epoch, as far as they are read.
     """
 
@@ -36,7 +58,7 @@ class Steps:
         clip_norm: float | None = None,
         read_every: int = 1,
     ) -> None:
-        self._optimiser = optimiser
+        self.optimiser = optimiser
         self._clip_norm = clip_norm
         self._read_every = read_every
         self._scaler = torch.amp.GradScaler(device.type, enabled=scaled)
@@ -61,7 +83,7 @@ class Steps:
             self.read()  # before anything is changed
         self._failed = self._failed | ~loss.detach().isfinite()
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        for group in self._optimiser.param_groups:
+        for group in self.optimiser.param_groups:
             for parameter in group["params"]:
                 if group["lr"] == 0:  # a resting part keeps its moments, too
                     parameter.grad = None
@@ -69,13 +91,13 @@ class Steps:
                     # The scaler leaves a step out where a gradient is not finite, so that is what they become.
                     parameter.grad.masked_fill_(self._failed, torch.nan)
         if self._clip_norm is not None:
-            self._scaler.unscale_(self._optimiser)
-            for group in self._optimiser.param_groups:
+            self._scaler.unscale_(self.optimiser)
+            for group in self.optimiser.param_groups:
                 nn.utils.clip_grad_norm_(group["params"], self._clip_norm)
         if self._read_every > 1 and not self._scaler.is_enabled():
             # Fused optimisers read it, and leave the step out where it is 1.
-            self._optimiser.found_inf = self._failed.float()  # type: ignore[attr-defined]
-        self._scaler.step(self._optimiser)
+            self.optimiser.found_inf = self._failed.float()  # type: ignore[attr-defined]
+        self._scaler.step(self.optimiser)
         self._scaler.update()
         if len(self._unread) >= self._read_every:
             self.read()
