@@ -2,16 +2,17 @@
 
 Run ``python benchmarks/loading.py``, with ``--pictures FOLDER`` for JPEGs of one's own below that folder. One epoch of
 SqueezeNet 1.1 at 144 px with a contrastive loss, one thread, no loading process: what loading takes is taken from the
-steps. Both run in turns, eight batches each. The plain path decodes each picture again, as a loader without kept
+steps. All run in turns, a batch each. The plain path decodes each picture again, as a loader without kept
 pictures does in every epoch. The last line counts what a second search of all pictures decodes.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +24,13 @@ from torchvision.models import squeezenet1_1
 
 from lookalike.data import decoded as kept_pictures
 from lookalike.data.decoded import DecodedPictures, decoded
+from lookalike.jobs import ALLOCATION
 from lookalike.models.inference import represent_images
 from lookalike.training.images import Images, Loader, fixed_part, in_order
 
 VIEW = {"resize_px": None, "crop_px": 144, "scale": [0.16, 1.0], "ratio": [0.75, 1.333], "flip": 0.5}
 TEST_VIEW = {"resize_px": 164, "crop_px": 144}
-BATCH, TURN, LIMIT = 32, 8, 0.05
+BATCH, LIMIT = 32, 0.05
 CPU = torch.device("cpu")
 
 
@@ -58,13 +60,12 @@ def stepper() -> Callable[[Tensor], None]:
 
 
 def in_turns(sources: dict[str, Iterator[Tensor]], step: Callable[[Tensor], None], batches: int) -> dict[str, float]:
-    """Processor seconds of loading and steps of each source, a few batches at a time."""
+    """Processor seconds of loading and steps of each source, a batch at a time."""
     seconds = dict.fromkeys(sources, 0.0)
-    for start in range(0, batches, TURN):
+    for _ in range(batches):
         for name, source in sources.items():
             before = time.process_time()
-            for images in islice(source, min(TURN, batches - start)):
-                step(images)
+            step(next(source))
             seconds[name] += time.process_time() - before
     return seconds
 
@@ -74,6 +75,8 @@ def main() -> None:
     options.add_argument("--pictures", type=Path, metavar="FOLDER")
     options.add_argument("--count", type=int, default=512, help="of drawn pictures")
     arguments = options.parse_args()
+    if not ALLOCATION.keys() <= os.environ.keys():  # memory as jobs have it, which a process can only start with
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**ALLOCATION, **os.environ})
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -87,7 +90,6 @@ def main() -> None:
         once = time.process_time() - before
 
         order = in_order(len(paths), BATCH)
-        order = order[: len(order) // TURN * TURN] or order
         loader = Loader(Images(paths, VIEW, [training]), device=CPU)
         held = [images for images, _ in loader.batches(order, seed=1)]
         sources = {

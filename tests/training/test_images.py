@@ -104,5 +104,5 @@ def test_a_random_view_is_that_of_torchvision_with_the_same_draws(paths, crop, s
         torch.manual_seed(seed)
         expected, state = whole(picture), torch.random.get_rng_state()
         torch.manual_seed(seed)
-        assert np.array_equal(np.asarray(ours(picture)), np.asarray(expected))
+        assert np.array_equal(np.asarray(ours(np.asarray(picture))), np.asarray(expected))
         assert torch.equal(torch.random.get_rng_state(), state)

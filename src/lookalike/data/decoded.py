@@ -48,16 +48,14 @@ class DecodedPictures:
     def __contains__(self, path: Path) -> bool:
         return path in self._rows
 
-    def __getitem__(self, path: Path) -> Image.Image:
-        """One picture, whose pixels stay where they are until they are changed."""
+    def __getitem__(self, path: Path) -> NDArray[np.uint8]:
+        """Pixels ``(height, width, 3)`` of one picture, which stay in the file: to be read only."""
         if self._pixels is None:
             self._pixels = np.memmap(self.folder / PIXELS, dtype=np.uint8, mode="r")
         row = self._rows[path]
         height, width = self._sizes[row].tolist()
         end = int(self._ends[row])
-        return Image.frombuffer(
-            "RGB", (width, height), self._pixels[end - 3 * height * width : end], "raw", "RGB", 0, 1
-        )
+        return self._pixels[end - 3 * height * width : end].reshape(height, width, 3)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the mapping, which another process opens itself."""

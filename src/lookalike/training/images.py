@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -50,24 +52,23 @@ class Images(Dataset[tuple[Tensor, int]]):
 
     def __getitem__(self, item: tuple[int, int]) -> tuple[Tensor, int]:
         index, seed = item
-        picture = self._prepared(self.paths[index])
+        pixels = self._prepared(self.paths[index])
         if self._random is None:
-            return pil_to_tensor(picture), index
+            return torch.from_numpy(pixels.copy()).permute(2, 0, 1), index
         # The crop depends on the seed of this picture alone, not on which process draws it or what came before.
         # Transforms draw from the CPU's default generator; `torch.manual_seed` would also keep a stack trace for CUDA.
         before = torch.default_generator.get_state()
         try:
             torch.default_generator.manual_seed(seed)
-            return pil_to_tensor(self._random(picture)), index
+            return pil_to_tensor(self._random(pixels)), index
         finally:
             torch.default_generator.set_state(before)
 
-    def _prepared(self, path: Path) -> Image.Image:
+    def _prepared(self, path: Path) -> NDArray[np.uint8]:
         for part in self._decoded:
             if path in part:
                 return part[path]
-        picture: Image.Image = self._fixed(read_picture(path))
-        return picture
+        return np.asarray(self._fixed(read_picture(path)))
 
 
 def fixed_part(view: Mapping[str, Any]) -> v2.Transform:
@@ -81,8 +82,8 @@ def fixed_part(view: Mapping[str, Any]) -> v2.Transform:
 class RandomView:
     """A random part of a picture, resized, or without a ``scale`` its centre; perhaps mirrored.
 
-    What ``v2.RandomResizedCrop`` and ``v2.RandomHorizontalFlip`` make of it, with the same draws and
-    without the time that theirs take to find out what they were given.
+    What ``v2.RandomResizedCrop`` and ``v2.RandomHorizontalFlip`` make of it, with the same draws, without the time that
+    theirs take to find out what they were given, and copying only the part that is seen.
     """
 
     def __init__(self, view: Mapping[str, Any]) -> None:
@@ -92,15 +93,17 @@ class RandomView:
         if view["scale"] is not None:
             self._part = v2.RandomResizedCrop(view["crop_px"], scale=tuple(view["scale"]), ratio=tuple(view["ratio"]))
 
-    def __call__(self, picture: Image.Image) -> Image.Image:
-        """The view of a picture, drawn from the CPU's default generator."""
+    def __call__(self, pixels: NDArray[np.uint8]) -> Image.Image:
+        """The view of a picture's pixels ``(height, width, 3)``, drawn from the CPU's default generator."""
+        picture: Image.Image
         if self._part is None:
-            picture = self._centre(picture)
+            picture = self._centre(Image.fromarray(pixels))
         else:
-            part = self._part.make_params([picture])
+            # Only its size is asked for.
+            part = self._part.make_params([torch.empty(3, *pixels.shape[:2], device="meta")])
             left, top, (height, width) = part["left"], part["top"], self._part.size
-            picture = picture.crop((left, top, left + part["width"], top + part["height"]))
-            picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+            seen = pixels[top : top + part["height"], left : left + part["width"]]
+            picture = Image.fromarray(seen).resize((width, height), Image.Resampling.BILINEAR)
         if torch.rand(1) < self._flip:
             picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         return picture
@@ -147,7 +150,8 @@ class Loader:
         mean = torch.tensor(MEAN, device=self._device).view(1, 3, 1, 1) * 255
         deviation = torch.tensor(DEVIATION, device=self._device).view(1, 3, 1, 1) * 255
         for pictures, chosen in self._loader:
-            images = pictures.to(self._device, mean.dtype, non_blocking=True)
+            # As bytes: a copy that also converts would do so before, and send four times as much.
+            images = pictures.to(self._device, non_blocking=True).to(mean.dtype)
             yield images.sub_(mean).div_(deviation), chosen
 
 
