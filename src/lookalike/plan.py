@@ -52,6 +52,7 @@ class Plan:
         self.suffix: str = config.get("suffix", "")
         self.holds_out: bool = config.get("selection") == "held_out"
         self.picture_cache: Settings | None = config.get("picture_cache")
+        self.decoded_gb: float = config.get("decoded_gb", 0.0)
         self._scale = scale = read_scale(config)
         self.scale, self.is_overlay, self.data_folder = scale.name, scale.own, scale.data_folder
         self.title: str = scale.settings["title"]

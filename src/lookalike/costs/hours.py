@@ -21,6 +21,22 @@ PER_CLASS = 2
 PICTURES = {"cpu": 8, "cuda": 64}  # of a measured step; fewer would not keep a GPU busy
 
 
+# Losses that compare all pairs of a batch by what costs more than a product of vectors.
+OF_ALL_PAIRS = frozenset({("diml", "multi_similarity")})
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Seconds of an optimisation step: so many a picture and, for losses `OF_ALL_PAIRS`, so many a pair."""
+
+    picture: float
+    pair: float = 0.0
+
+    def of(self, batch: int) -> float:
+        """Seconds of a step of so many pictures."""
+        return batch * self.picture + batch**2 * self.pair
+
+
 @dataclass(frozen=True, order=True)
 class Kind:
     """What the time of a step depends on, beside the batch. Losses of embeddings are small against the network."""
@@ -45,7 +61,10 @@ def crop_size(view: Mapping[str, Any]) -> tuple[int, int]:
 
 def kind_of(train: Mapping[str, Any]) -> Kind:
     """The kind of a training, from the recipe's ``train`` section."""
-    method = " ".join(filter(None, (train["method"]["name"], train["method"].get("kind"))))
+    parts = [train["method"]["name"], train["method"].get("kind")]
+    if _compares_all_pairs(train):
+        parts.append(train["loss"]["name"])
+    method = " ".join(filter(None, parts))
     return Kind(train["backbone"]["name"], method, crop_size(train["image"]), train["mixed_precision"])
 
 
@@ -56,22 +75,32 @@ def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
     return [each for each in found if each is not None]
 
 
-def picture_seconds(train: Mapping[str, Any], device: torch.device) -> float:
-    """Seconds per picture of one optimisation step, the second of two: forward, backward and update.
+def step_cost(train: Mapping[str, Any], device: torch.device) -> StepCost:
+    """What an optimisation step costs, the second of two: forward, backward and update.
 
     Weights are random, since they change no cost, and pictures too: reading and decoding them is not measured. On the
-    CPU one thread computes, as a job of the workflow does there.
+    CPU one thread computes, as a job of the workflow does there. Losses `OF_ALL_PAIRS` are measured on twice as many
+    pictures as well, which tells what a pair costs.
 
     Args:
         train: the recipe's ``train`` section, with a loss.
         device: to measure on.
     """
-    threads = torch.get_num_threads()
+    pictures, threads = PICTURES[device.type], torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return _measured(train, device)
+        once = _measured(train, device, pictures)
+        if not _compares_all_pairs(train):
+            return StepCost(once / pictures)
+        twice = _measured(train, device, 2 * pictures)
     finally:
         torch.set_num_threads(threads)
+    pair = min(max(twice - 2 * once, 0.0) / (2 * pictures**2), once / pictures**2)
+    return StepCost(once / pictures - pair * pictures, pair)
+
+
+def _compares_all_pairs(train: Mapping[str, Any]) -> bool:
+    return train["loss"] is not None and (train["method"]["name"], train["loss"]["name"]) in OF_ALL_PAIRS
 
 
 def device_at_hand() -> tuple[torch.device, str]:
@@ -84,8 +113,8 @@ def device_at_hand() -> tuple[torch.device, str]:
     return torch.device("cpu"), f"one core of the CPU ({names[0] if names else 'unnamed'})"
 
 
-def _measured(train: Mapping[str, Any], device: torch.device) -> float:
-    pictures = PICTURES[device.type]
+def _measured(train: Mapping[str, Any], device: torch.device, pictures: int) -> float:
+    """Seconds of a step of so many pictures."""
     settings = {**train, "backbone": {**train["backbone"], "weights": None}}
     seed_everything(0)
     learner = LEARNERS[settings["method"]["name"]](settings, classes=pictures // PER_CLASS).to(device).train()
@@ -102,7 +131,7 @@ def _measured(train: Mapping[str, Any], device: torch.device) -> float:
         steps.take(learner(images, labels))
         _wait(device)
         taken = time.perf_counter() - started
-    return taken / pictures
+    return taken
 
 
 def _wait(device: torch.device) -> None:

@@ -11,7 +11,8 @@ from statistics import fmean
 import torch
 
 from lookalike.costs.cards import Card, read_cards
-from lookalike.costs.hours import PICTURES, Kind, device_at_hand, finished_seconds, kind_of, picture_seconds
+from lookalike.costs.forms import Decoded, copies_bytes, decoded_bytes
+from lookalike.costs.hours import PICTURES, Kind, StepCost, device_at_hand, finished_seconds, kind_of, step_cost
 from lookalike.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
 from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
 from lookalike.costs.steps import training_steps
@@ -45,6 +46,10 @@ class Training:
     def pictures(self) -> int:
         """Pictures of all its steps, each counted as often as it is seen; 0 while unknown."""
         return (self.steps or 0) * int(self.settings["batch_size"])
+
+    def seconds(self, cost: StepCost) -> float:
+        """Of all its steps."""
+        return (self.steps or 0) * cost.of(int(self.settings["batch_size"]))
 
 
 def print_plan(plan: Plan, *, measure: bool) -> None:
@@ -131,15 +136,37 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
         for job in jobs
         if job.stage == "embed"
     ]
+    copies = copies_bytes(plan, [name for name in plan.datasets if name in names])
+    decoded = decoded_bytes(plan, jobs)
     download = sum(size or 0 for size in archives.values())
     represented = sum(size or 0 for size in embeddings)
-    total, free = 2 * download + models + represented, shutil.disk_usage(project_root()).free
-    unknown = " and what is unknown" if None in (*archives.values(), *embeddings) else ""
+    total = 2 * download + models + represented + sum(size or 0 for size in copies.values())
+    total += decoded.test_bytes + decoded.training_bytes
+    free = shutil.disk_usage(project_root()).free
+    unknown = " and what is unknown" if None in (*archives.values(), *embeddings, *copies.values()) else ""
     _print_fact("download", f"{told}; unpacked about the same again" if told else "nothing")
+    if copies:
+        told = ", ".join(f"{name} {'unknown' if size is None else human_bytes(size)}" for name, size in copies.items())
+        _print_fact("copies", f"about {told}: smaller pictures, as `picture_cache` asks for")
+    if plan.decoded_gb:
+        _print_fact("decoded", _decoded(decoded, plan.decoded_gb))
     _print_fact("models", f"up to {human_bytes(models)}: two checkpoints of each training, the last epoch and the best")
     _print_fact("embeddings", "unknown before the split" if None in embeddings else f"up to {human_bytes(represented)}")
     enough = "" if total < free else ": TOO LITTLE"
     _print_fact("disk", f"up to {human_bytes(total)}{unknown}; {human_bytes(free)} are free here{enough}")
+
+
+def _decoded(found: Decoded, limit_gb: float) -> str:
+    """Bytes of decoded pictures, and where they rest on the limit."""
+    text = (
+        f"about {human_bytes(found.test_bytes)} of pictures that are searched, up to "
+        f"{human_bytes(found.training_bytes)} of those that are learned from"
+    )
+    if found.unknown:
+        text += f", {found.unknown} of them counted at the limit before their sizes are known"
+    if found.beyond:
+        text += f"; {found.beyond} over the limit, decoded whenever they are read"
+    return f"{text} (`decoded_gb` {limit_gb:g} for each split and view; data/decoded may be deleted at any time)"
 
 
 def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) -> None:
@@ -161,8 +188,8 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
     elif not measure:
         _print_fact("time", "not measured")
     else:
-        per_picture = _measure_kinds(open_, device, name)
-        seconds = sum(per_picture[kind_of(each.settings)] * each.pictures for each in open_)
+        costs = _measure_kinds(open_, device, name)
+        seconds = sum(each.seconds(costs[kind_of(each.settings)]) for each in open_)
         rest = "the other trainings" if done else "all trainings"
         _print_fact("time", f"{human_seconds(seconds)} for {rest}, one after the other, on {name}")
     told = read_cards()
@@ -197,8 +224,8 @@ def _searched(plan: Plan, dataset: str) -> int:
     return sum(images for role, (images, _) in sizes.items() if role in ("test", "query", "gallery"))
 
 
-def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, float]:
-    """Seconds per picture by kind, each printed as soon as it is known."""
+def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, StepCost]:
+    """What a step costs by kind, each printed as soon as it is known."""
     of_kind: dict[Kind, list[Training]] = {}
     for each in trainings:
         of_kind.setdefault(kind_of(each.settings), []).append(each)
@@ -207,14 +234,15 @@ def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: st
     _print_fact(
         "measuring",
         f"one optimisation step of each of {counted(len(of_kind), 'kind')} of training on {name}, with {pictures} "
-        "random pictures and weights, scaled linearly to the recipe's batch; losses of a kind count as equal",
+        "random pictures and weights, scaled to the recipe's batch, losses of all plans between its pairs with its "
+        "square; other losses of a kind count as equal",
     )
     found = {}
     for kind, own in sorted(of_kind.items()):
         print(f"{INDENT}{kind}: ", end="", flush=True)
-        found[kind] = picture_seconds(own[0].settings, device)
-        hours = human_seconds(found[kind] * sum(each.pictures for each in own))
-        print(f"{human_seconds(found[kind] * pictures)}, {counted(len(own), 'training')}, {hours}", flush=True)
+        found[kind] = step_cost(own[0].settings, device)
+        hours = human_seconds(sum(each.seconds(found[kind]) for each in own))
+        print(f"{human_seconds(found[kind].of(pictures))}, {counted(len(own), 'training')}, {hours}", flush=True)
     return found
 
 
