@@ -8,6 +8,16 @@ import pytest
 from projects import ROOT, Project, make_project
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """With several processes, hand modules out as they are sorted below, and not the ones with many tests first."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with whole workflows: one of them running alone at the end would leave the other processes idle."""
+    items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A copy of the workflow with a folder of pictures."""

@@ -26,7 +26,7 @@ def children(pid):
 @pytest.fixture
 def parent(monkeypatch):
     monkeypatch.setenv(jobs.ADDRESS, "")
-    process = jobs.start_parent()
+    process = jobs.start_parent(tracked=False)
     yield process
     process.stdin.close()
     process.wait(timeout=60)
@@ -62,7 +62,7 @@ def test_a_stage_in_a_child_of_the_parent_fails_in_the_same_words(tmp_path, pare
 @pytest.mark.slow
 def test_the_parent_ends_with_the_call_that_started_it(monkeypatch):
     monkeypatch.setenv(jobs.ADDRESS, "")
-    process = jobs.start_parent()
+    process = jobs.start_parent(tracked=False)
     address = Path(os.environ[jobs.ADDRESS])
     process.stdin.close()
     assert process.wait(timeout=60) == 0

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ ADDRESS = "LOOKALIKE_PARENT"  # environment variable with the socket of the prel
 # Of the C library: pages that a step has freed serve the next step, instead of going back to the kernel in between.
 ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**32)}
 PRELOADED = ("torch", "torchvision", "pytorch_metric_learning.losses", "lookalike.stages.preloaded")
+# Two seconds of CPU that every tracked job would pay, and that a call without tracking need not.
+PRELOADED_TO_TRACK = ("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store")
 
 
 def call(stage: str, *, log: str, threads: int = 1, gpu: int = 0, **arguments: Any) -> None:
@@ -52,13 +54,16 @@ def call(stage: str, *, log: str, threads: int = 1, gpu: int = 0, **arguments: A
         raise SystemExit(f"{stage}: {failure}\nlog: {log}")
 
 
-def start_parent() -> subprocess.Popen[bytes]:
+def start_parent(*, tracked: bool) -> subprocess.Popen[bytes]:
     """Start the parent of this call and leave its address in the environment, for the jobs to find.
 
     It lives until the returned process' standard input is closed, which happens at the latest when this process dies.
+
+    Args:
+        tracked: whether its jobs log to MLflow.
     """
     address = str(Path(tempfile.mkdtemp(prefix="lookalike-")) / "parent.sock")
-    command = [sys.executable, "-m", "lookalike.jobs", address]
+    command = [sys.executable, "-m", "lookalike.jobs", address, *PRELOADED, *(PRELOADED_TO_TRACK if tracked else ())]
     parent = subprocess.Popen(command, stdin=subprocess.PIPE, env={**ALLOCATION, **os.environ})
     os.environ[ADDRESS] = address
     return parent
@@ -143,7 +148,7 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _serve(address: str) -> None:
+def _serve(address: str, preloaded: Sequence[str]) -> None:
     """Fork a child for every connection until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the call itself decides what an interrupt means
     children: set[int] = set()
@@ -156,7 +161,7 @@ def _serve(address: str) -> None:
             if sys.stdin in ready:
                 break
             if listener in ready:
-                for name in PRELOADED:
+                for name in preloaded:
                     importlib.import_module(name)
                 connection, _ = listener.accept()
                 child = os.fork()
@@ -189,4 +194,4 @@ def _end_with(connection: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(sys.argv[1], sys.argv[2:])

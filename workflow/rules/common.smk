@@ -69,7 +69,7 @@ wildcard_constraints:
 def preload():
     """Import torch once for all jobs of this call; they find the process by its address in the environment."""
     global parent
-    parent = start_parent()
+    parent = start_parent(tracked=plan.tracking)
     # With a limit to the jobs it starts in a second, Snakemake 9.27 sets one more timer at each look for jobs, and each
     # timer looks again a second later: after 200 jobs that is half a core. Jobs of this machine need no such limit.
     if workflow.local_exec:

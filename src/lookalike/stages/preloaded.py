@@ -1,8 +1,6 @@
 """All that a job may import, so that the parent of a call has it in memory before it forks."""
 
 import faiss  # noqa: F401
-import mlflow.store.tracking.sqlalchemy_store  # 1.4 s of CPU that every job would pay
-import mlflow.tracking  # noqa: F401
 
 import lookalike.stages.attribute
 import lookalike.stages.embed
