@@ -315,6 +315,12 @@ def test_numbers_that_yaml_takes_for_text_and_seeds_below_zero_are_refused_for_w
         Plan({**MINI, "seeds": ["-1"]})
 
 
+def test_a_name_that_cannot_be_one_is_answered_with_one_that_can():
+    text = "the overlay, datasets: 'My-Birds' is no name of small letters, digits and _, with a letter first"
+    with pytest.raises(ValueError, match=rf"^{text}; 'my_birds' is one$"):
+        Plan(overlay(datasets={"My-Birds": {"layout": "folder", "folder": "pictures"}}))
+
+
 def test_unlabelled_and_ignored_pictures_are_those_of_folders():
     datasets = {"birds": {"layout": "cub", "folder": "x", "unlabelled": ["new"]}}
     with pytest.raises(ValueError, match=r"datasets\.birds\.unlabelled: only layout 'folder' has it, not 'cub'"):

@@ -18,6 +18,7 @@ from lookalike.extras import workflow_extra
 from lookalike.paths import project_root
 
 Settings = dict[str, Any]
+NAME = "^[a-z][a-z0-9_]*$"  # of what files and columns are named by
 
 
 class _Loader(yaml.CSafeLoader):
@@ -163,6 +164,10 @@ def _explanation(error: Any) -> str:
         return f"{error.instance!r} is no list, [{error.instance}] is one"
     if error.validator == "type" and error.validator_value == "number" and _is_number(error.instance):
         return f"{error.instance!r} is text to YAML, as it has no dot; {float(error.instance):.1e} is a number"
+    if error.validator == "pattern" and error.validator_value == NAME:
+        right = re.sub(r"[^a-z0-9]+", "_", str(error.instance).lower()).strip("_")
+        example = f"; {right!r} is one" if re.match(NAME, right) else ""
+        return f"{error.instance!r} is no name of small letters, digits and _, with a letter first{example}"
     return str(error.message)
 
 

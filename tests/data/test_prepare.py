@@ -217,8 +217,12 @@ def test_an_own_archive_is_unpacked_again_when_its_bytes_change(tmp_path, places
 
 def test_a_bad_new_archive_leaves_the_old_data_in_place(tmp_path, places):
     root = ensure_data(own(tmp_path, **{"a/0.jpg": b"0", "b/0.jpg": b"1"}), *places)
-    with pytest.raises(ValueError, match=r"a is the only class folder of .*; it takes a folder for each class"):
+    with pytest.raises(
+        ValueError, match=r"a is the only class folder of .*; it takes a folder for each class"
+    ) as refused:
         ensure_data(own(tmp_path, **{"a/0.jpg": b"0"}), *places)
+    assert str(refused.value).endswith(f"(unpacked from {tmp_path / 'mine.tgz'})")
+    assert ".partial" not in str(refused.value)  # a folder that is gone when this is read
     with pytest.raises(ArchiveError, match="unpacks to more than"):
         ensure_data(own(tmp_path, **{"a/0.jpg": b"0", "b/1.jpg": b""}), *places, limits=Limits(total_bytes=0))
     assert len(read_layout({"layout": "folder"}, root)) == 2

@@ -120,10 +120,7 @@ def _unpack_missing(
         if root.exists():
             _merge(staging, root)
         else:
-            try:
-                read_layout(specification, staging)
-            except ValueError as error:
-                raise ValueError(f"{error} (unpacked from {', '.join(str(path) for _, path in fetched)})") from None
+            _check_unpacked(specification, staging, [path for _, path in fetched])
             staging.rename(root)
 
 
@@ -165,11 +162,20 @@ def _unpack_own_archive(specification: Specification, root: Path, archives_folde
         if root.exists() and (root / SOURCE).read_text() == digest:
             return
         extract(archive, staging, limits=limits)
-        read_layout(specification, staging)
+        _check_unpacked(specification, staging, [archive])
         (staging / SOURCE).write_text(digest)
         if root.exists():
             shutil.rmtree(root)
         staging.rename(root)
+
+
+def _check_unpacked(specification: Specification, staging: Path, archives: Sequence[Path]) -> None:
+    """Read what was unpacked; a message names places inside the archives, since the folder will not stay."""
+    try:
+        read_layout(specification, staging)
+    except ValueError as error:
+        inside = str(error).replace(f"{staging}/", "").replace(str(staging), "the archive")
+        raise ValueError(f"{inside} (unpacked from {', '.join(map(str, archives))})") from None
 
 
 def _is_readable(specification: Specification, root: Path) -> bool:
