@@ -1,6 +1,7 @@
 """Figures of finished metrics, drawn from numbers made up for the test."""
 
 import json
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -20,6 +21,13 @@ METRICS = ["R@1", "R@2", "R@4", "RP", "MAP@R", "P@1", "train_R@1"]
 SHIFTS = {"best": 0.0, "last": -0.01}
 
 
+@cache
+def figures_of(*seeds):
+    """The plan of these seeds with the entries of all figures; reading them takes longer than drawing one."""
+    plan = Plan({**MINI, "seeds": list(seeds)})
+    return plan, read_figures(plan)
+
+
 def written(folder, number, value):
     path = folder / f"{number}.json"
     path.write_text(json.dumps({key: dict.fromkeys(METRICS, value + shift) for key, shift in SHIFTS.items()}))
@@ -35,8 +43,8 @@ def frame_of(values, **columns):
 @pytest.mark.parametrize("seeds", [[0], [0, 1]])
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_figure_of_metrics_is_drawn_from_all_its_runs(tmp_path, name, seeds):
-    plan = Plan({**MINI, "seeds": seeds})
-    entry = read_figures(plan)[name]
+    plan, entries = figures_of(*seeds)
+    entry = entries[name]
     runs = figure_runs(plan, entry)
     files = [written(tmp_path, number, 0.3 + 0.37 * number % 0.4) for number in range(len(runs))]
     figures(name, entry, runs, scale="small", files=files, output=str(tmp_path / name))

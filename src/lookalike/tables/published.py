@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def published_numbers(paper: str) -> pd.DataFrame:
 def known_datasets() -> set[str]:
     """Data sets that a table can name: those of ``params/datasets`` and those of any printed number."""
     folder = project_root() / "params"
-    printed = {name for paper in papers() for name in published_numbers(paper)["dataset"]}
+    printed = {name for paper in papers() for name in published_numbers(paper)["dataset"].unique()}
     return printed | {path.stem for path in (folder / "datasets").glob("*.yaml")}
 
 
@@ -99,9 +99,10 @@ def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], place: str) -> i
     Raises:
         ValueError: if it is none, or several; the message shows the rows that are nearest.
     """
-    found = [number for number, row in enumerate(rows.itertuples()) if matches(row, dict(wanted))]
+    records = rows.to_dict("records")
+    found = [number for number, row in enumerate(records) if matches(row, wanted)]
     if len(found) != 1:
-        lines = [", ".join(f"{key}: {row[key]}" for key in ROW if row[key]) for row in rows.to_dict("records")]
+        lines = [", ".join(f"{key}: {row[key]}" for key in ROW if row[key]) for row in records]
         asked = ", ".join(f"{key}: {value}" for key, value in wanted.items())
         near = [lines[row] for row in found] or difflib.get_close_matches(asked, lines, n=3, cutoff=0)
         shown = "; ".join(f"{{{line}}}" for line in near[:3])
@@ -109,9 +110,9 @@ def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], place: str) -> i
     return found[0]
 
 
-def matches(row: Any, wanted: dict[str, Any]) -> bool:
+def matches(row: Mapping[Hashable, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a printed row is the one that a table's row names by ``method``, ``setting`` and ``embedding_dim``."""
-    return all(str(getattr(row, key)) == str(value) for key, value in wanted.items())
+    return all(str(row[key]) == str(value) for key, value in wanted.items())
 
 
 def _read(path: Path, paper: str) -> pd.DataFrame:
