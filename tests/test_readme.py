@@ -70,6 +70,18 @@ def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
                 assert [float(cell) for cell in cells[place - 2 : place]] == [pytest.approx(printed, abs=0.051), ours]
 
 
+def test_the_answer_to_which_method_stands_in_the_committed_table_with_the_best_first():
+    text = README.partition("## Which method?")[2].partition("\n## ")[0]
+    said = re.findall(r"(\d+\.\d) ± (\d+\.\d)", text)
+    with (ROOT / "results/mini/tables/methods.csv").open() as stream:
+        cells = [cell for cell in csv.DictReader(stream) if cell["metric"] == "R@1"]
+    found = {cell["label"]: tuple(f"{float(cell[key]):.1f}" for key in ("mean", "std")) for cell in cells}
+    assert said == [
+        found[name] for name in ("ProxyAnchor-AVSL", "ProxyAnchor + DIML", "ProxyAnchor", "Untrained features")
+    ]
+    assert [found[name] for name in sorted(found, key=lambda name: -float(found[name][0]))][:2] == said[:2]
+
+
 def numbers_of(paper, tables, label, dataset):
     """Printed number and ours, rounded, of the first of some tables that has the row."""
     for table in tables:
