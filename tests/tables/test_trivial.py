@@ -58,6 +58,23 @@ def test_rows_of_retrieval_are_held_against_their_own_data_set_by_the_first_metr
     assert below_trivial({"metrics": ["R@1", "R@2"], "rows": rows}, found) == [sentence]
 
 
+def test_rows_of_one_label_on_different_data_sets_are_each_told_once():
+    rows = [
+        {"label": "ours", "datasets": ["cub"]},
+        {"label": "ours", "datasets": ["cars"]},
+        {"label": "Untrained", "trivial": True},
+    ]
+    reached = {"cub": {"ours": 40, "Untrained": 50}, "cars": {"ours": 45, "Untrained": 30}}
+    found = pd.DataFrame(
+        {"label": label, "dataset": dataset, "metric": "R@1", "mean": float(value), "n": 1}
+        for dataset, values in reached.items()
+        for label, value in values.items()
+    )
+    assert below_trivial({"metrics": ["R@1"], "rows": rows}, found) == [
+        "Below 'Untrained': ours (CUB: R@1 40.0 against 50.0)."
+    ]
+
+
 @pytest.mark.parametrize(
     ("file", "table", "blocks"), [("sam", "sam_4", 1), ("sam", "sam_5", 1), ("ci", "ci_segmentation", 2)]
 )

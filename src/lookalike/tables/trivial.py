@@ -26,9 +26,9 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
     datasets = list(measured["dataset"].unique())
     reached = {(cell["label"], cell["dataset"], cell["metric"]): cell["mean"] for cell in measured.to_dict("records")}
     below: dict[str, list[str]] = {}
-    for label, trivial in _held_against(table):
+    for label, own, trivial in _held_against(table):
         for answer in trivial:
-            for dataset in datasets:
+            for dataset in (name for name in datasets if name in own or not own):
                 lower = [
                     f"{metric_words(metric)} {reached[label, dataset, metric]:.1f} against {floor:.1f}"
                     for metric in metrics
@@ -40,12 +40,15 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
     return [f"Below {answer!r}: {'; '.join(rows)}." for answer, rows in below.items() if rows]
 
 
-def _held_against(table: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Each row that is not trivial, with the trivial ones of its block."""
-    block: list[str] = []
+def _held_against(table: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Each row that is not trivial, with its data sets where it names some, and the trivial ones of its block."""
+    block: list[tuple[str, list[str]]] = []
     trivial: list[str] = []
     for row in [*table["rows"], {"label": ""}]:
         if trivial and not row.get("trivial"):
-            yield from ((label, trivial) for label in block)
+            yield from ((label, own, trivial) for label, own in block)
             block, trivial = [], []
-        (trivial if row.get("trivial") else block).append(row["label"])
+        if row.get("trivial"):
+            trivial.append(row["label"])
+        else:
+            block.append((row["label"], row.get("datasets", [])))
