@@ -1,11 +1,13 @@
 """A table of terms says what its rows are trained with, what of it is not its own, and what it cost."""
 
 import pytest
+import torch
 
 from lookalike.parameters import read
 from lookalike.plan import Plan
 from lookalike.tables.origin import terms_of
-from lookalike.tables.terms import TERMS, row_costs
+from lookalike.tables.terms import RATES, TERMS, has_part, row_costs
+from lookalike.training.learners import LEARNERS
 
 OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
 EMBEDDING = {
@@ -43,6 +45,31 @@ def test_a_rate_that_the_overlay_changes_is_said_under_the_table():
     assert len(changed) == 3
 
 
+def test_a_network_or_an_embedding_size_that_the_overlay_changes_is_said():
+    recipe = {
+        "train": {"backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"}, "embedding": {"dim": 8}}
+    }
+    (changed,) = (note for note in notes(recipe=recipe) if note.startswith("Differs") and "in all rows" in note)
+    assert "backbone.name tiny instead of resnet50" in changed
+    assert "embedding.dim 8 instead of 512" in changed
+
+
+def test_a_rate_is_shown_where_the_training_has_such_parameters():
+    seen = set()
+    chosen = plan()
+    for recipe in chosen.recipe_names:
+        train = chosen.settings(recipe, "birds")["train"]
+        kind = train["method"]["name"], str(train["loss"] and train["loss"]["name"]), train["projector"] is not None
+        if train["loss"] is None or kind in seen:
+            continue
+        seen.add(kind)
+        with torch.device("meta"):
+            backbone = {**train["backbone"], "name": "tiny", "weights": None, "batch_norm": "trained"}
+            learner = LEARNERS[kind[0]]({**train, "backbone": backbone}, classes=4)
+        assert {part for part in RATES if has_part(train, part)} == learner.parts().keys(), kind
+    assert len(seen) > 30
+
+
 def test_only_tables_that_ask_for_it_show_terms():
     chosen = plan(tables=["comparison", "diml_1"])
     assert any("Milliseconds per query" in note for note in chosen.table("comparison")["notes"])
@@ -55,8 +82,10 @@ def test_a_row_shows_its_rates_pooling_and_the_numbers_that_it_keeps():
     found = {run["label"]: terms_of(chosen, run) for run in runs}
     assert {label: found[label]["embedding"] for label in EMBEDDING} == EMBEDDING
     assert found["Untrained features"]["rates"] == "–"
-    assert found["Margin"]["rates"] == "1e-4 / 1e-3 / – / 0.03 / 5e-3"
-    assert found["Contextual"]["rates"] == "1e-4 / 1e-3 / 1e-3 / 0.03 / 5e-3"
+    assert found["Margin"]["rates"] == "1e-4 / 1e-3 / – / – / 5e-3"
+    assert found["ProxyAnchor"]["rates"] == "1e-4 / 1e-3 / – / 0.03 / –"
+    assert found["Contextual"]["rates"] == "1e-4 / 1e-3 / 1e-3 / – / –"
+    assert (found["Chance"]["embedding"], found["Chance"]["pooling"]) == ("64", "–")
     assert found["Contextual"]["pooling"] == "gem"
     timings = found["Margin + DIML"]["timings"]
     assert timings["train"] == "results/mine/timings/train/compared_margin-birds-seed0.tsv"  # which both rows share

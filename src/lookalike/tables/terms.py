@@ -10,10 +10,14 @@ from typing import Any
 from lookalike.parameters import Settings
 from lookalike.timings import seconds
 
-# Parts of the section ``train`` that are equal for all rows of a fair comparison. The network is the pictures' owner's
-# choice; what else the section holds makes the method.
+# Parts of the section ``train`` that are equal for all rows of a fair comparison; what else it holds makes the method.
 TERMS = ("batch_size", "mixed_precision", "image", "test_image", "optimiser", "schedule", "budget")
+# Said too where they are not the recipe's own: a network is chosen for the pictures, the head's size for the searches.
+CHOSEN = ("backbone", "embedding")
 RATES = ("trunk", "head", "projector", "proxies", "boundaries")
+# Losses with parameters that learn at these rates; that of proxies is also the one of AVSL's graph.
+OF_PROXIES = frozenset({"arcface", "part_cross_entropy", "proxy_anchor", "proxy_nca", "proxy_nca_softmax", "softmax"})
+OF_BOUNDARIES = frozenset({"margin"})
 LEVELS = 3  # that AVSL keeps of a picture
 DASH = "–"
 COSTS = (
@@ -56,14 +60,24 @@ def terms_notes(rows: Sequence[Row]) -> list[str]:
 
 def row_terms(sections: Mapping[str, Any]) -> dict[str, str]:
     """What a row says of itself: its ``rates``, ``pooling``, and as ``embedding`` how many numbers a picture takes."""
-    train = sections["train"]
-    rates = train["optimiser"]["lr"] | ({} if train["projector"] else {"projector": None})
-    each = [DASH if (rate := rates.get(part)) is None else _number(rate) for part in RATES]
+    train, rates = sections["train"], sections["train"]["optimiser"]["lr"]
+    each = [_number(rates[part]) if part in rates and has_part(train, part) else DASH for part in RATES]
+    drawn = sections["embed"]["representation"]["name"] == "random_vectors"
     return {
         "rates": " / ".join(each) if train["loss"] else DASH,
-        "pooling": train["embedding"]["pooling"],
+        "pooling": DASH if drawn else train["embedding"]["pooling"],
         "embedding": _embedding(sections),
     }
+
+
+def has_part(train: Mapping[str, Any], part: str) -> bool:
+    """Whether a training learns a part that has a rate of its own."""
+    loss, method = (train["loss"] or {}).get("name"), train["method"]["name"]
+    if part == "projector":
+        return train["projector"] is not None
+    if part == "proxies":
+        return method == "avsl" or loss in OF_PROXIES
+    return part != "boundaries" or loss in OF_BOUNDARIES
 
 
 def row_costs(files: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, float | None]:
@@ -103,7 +117,7 @@ def _flat(train: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         else:
             yield key, value
 
-    for term in TERMS:
+    for term in (*CHOSEN, *TERMS):
         yield from leaves(train[term], term)
 
 
@@ -124,6 +138,8 @@ def _stated(trainings: Sequence[Settings]) -> str:
 
 def _embedding(sections: Mapping[str, Any]) -> str:
     train, kept = sections["train"], sections["embed"]["representation"]
+    if kept["name"] == "random_vectors":
+        return str(kept["dim"])
     dim, method = train["embedding"]["dim"], train["method"]
     if dim is None:
         return "as pooled"
