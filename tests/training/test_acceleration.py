@@ -5,7 +5,7 @@ import torch
 
 from lookalike.models.backbones import Trunk
 from lookalike.training.acceleration import accelerate
-from trainings import METHODS
+from trainings import CROP, METHODS
 from trainings import learner as build
 
 
@@ -39,3 +39,20 @@ def test_a_learner_computes_in_the_half_precision_that_was_asked_for():
     ):
         learner = build("embedder", settings)
         assert (learner.mixed_precision, learner.half_type) == (enabled, kind)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_searches_between_epochs_compute_in_the_precision_of_the_training(method, monkeypatch):
+    built = build(method).eval()
+    images = torch.randn(4, 3, CROP, CROP, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected, found = built.represent(built.model, images), built.searched(built.model, images)
+        assert all(
+            torch.equal(expected[name], found[name]) for name in expected
+        )  # full precision, as recipes of the CPU
+        # What a recipe with mixed precision gets on CUDA, on the processor here.
+        monkeypatch.setattr(built, "half_precision", lambda images: torch.autocast("cpu", torch.bfloat16))
+        halved = built.searched(built.model, images)
+    assert halved.keys() == expected.keys()
+    assert all(each.dtype == torch.float32 for each in halved.values())
+    assert any(not torch.equal(expected[name], halved[name]) for name in expected)

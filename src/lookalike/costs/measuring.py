@@ -126,7 +126,7 @@ def measure_kind(
     searched = []
     for _ in range(2):  # the first one starts the loading processes
         started = _now(device)
-        represent_images(learner.represent, learner.model, loaders[1], batch_size=SEARCHED)
+        represent_images(learner.searched, learner.model, loaders[1], batch_size=SEARCHED)
         searched.append(_now(device) - started)
     return Measured(
         step_ms=round(1000 * loaded / seen, 4),

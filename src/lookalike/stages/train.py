@@ -175,7 +175,7 @@ def _measure(
     )
 
     def measure() -> dict[str, float]:
-        found = [represent_images(learner.represent, learner.model, loader, batch_size=256) for loader in loaders]
+        found = [represent_images(learner.searched, learner.model, loader, batch_size=256) for loader in loaders]
         query, gallery = ({name: tensor.to(device) for name, tensor in side.items()} for side in (found[0], found[-1]))
         with torch.no_grad():
             metrics = type(learner).scoring(learner.model, query, gallery, search)
