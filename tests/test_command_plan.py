@@ -53,7 +53,7 @@ def test_hours_come_from_measured_steps_of_every_kind(project, capsys):
     assert "seeds 0, 1: 36 runs" in text
     assert "tiny, avsl, 56 px: " in text
     assert "tiny, embedder, 56 px: " in text
-    assert "for all trainings, one after the other, on " in text
+    assert "for the steps of all trainings, one after the other, on " in text
 
 
 def test_finished_trainings_are_taken_at_their_own_seconds(project, capsys):

@@ -43,7 +43,7 @@ def test_plans_between_all_pairs_are_a_kind_of_their_own_and_grow_with_the_squar
     assert (kind_of(pairs).method, kind_of(triplets).method) == ("diml multi_similarity", "diml")
     monkeypatch.setattr(hours, "_measured", lambda train, device, pictures: 3.0 * pictures + 0.5 * pictures**2)
     assert step_cost(pairs, torch.device("cpu")).of(100) == pytest.approx(300 + 5000)
-    assert step_cost(triplets, torch.device("cpu")) == StepCost(3.0 + 0.5 * hours.PICTURES["cpu"])
+    assert step_cost(triplets, torch.device("cpu")) == StepCost(3.0 + 0.5 * hours.PICTURES)
 
 
 def test_a_crop_may_have_two_sides():

@@ -18,7 +18,7 @@ from lookalike.training.loop import seed_everything
 from lookalike.training.steps import steps_of
 
 PER_CLASS = 2
-PICTURES = {"cpu": 8, "cuda": 64}  # of a measured step; fewer would not keep a GPU busy
+PICTURES = 8  # of a measured step
 
 
 # Losses that compare all pairs of a batch by what costs more than a product of vectors.
@@ -86,7 +86,7 @@ def step_cost(train: Mapping[str, Any], device: torch.device) -> StepCost:
         train: the recipe's ``train`` section, with a loss.
         device: to measure on.
     """
-    pictures, threads = PICTURES[device.type], torch.get_num_threads()
+    pictures, threads = PICTURES, torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         once = _measured(train, device, pictures)

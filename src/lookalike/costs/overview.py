@@ -187,19 +187,22 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
         _print_fact("time", "unknown before the split, which counts the pictures")
     elif not measure:
         _print_fact("time", "not measured")
+    elif device.type != "cpu":
+        pass  # a few steps tell little of a GPU, which its card does below
     else:
         costs = _measure_kinds(open_, device, name)
         seconds = sum(each.seconds(costs[kind_of(each.settings)]) for each in open_)
         rest = "the other trainings" if done else "all trainings"
-        _print_fact("time", f"{human_seconds(seconds)} for {rest}, one after the other, on {name}")
+        _print_fact("time", f"{human_seconds(seconds)} for the steps of {rest}, one after the other, on {name}")
     told = read_cards()
     countable = open_ and all(each.steps is not None for each in open_)
     if not any(card.is_gpu for card in told):
         _print_fact("GPU hours", "not measured on any card; `lookalike measure` does so" if open_ else "none")
     for card in told if countable else []:
         _print_fact("GPU hours" if card.is_gpu else "CPU hours", _hours_on(card, plan, open_))
-    searches = "" if told else "loading of pictures, searches between epochs, "
-    _print_fact("left out", f"{searches}decoding, which is done once for all runs, embedding, evaluation, segmentation")
+    parts = "loading of pictures, searches between epochs" + (" (of `time`)" if told else "")
+    rest = "decoding, which is done once for all runs, scores of searches, embedding, evaluation, segmentation"
+    _print_fact("left out", f"{parts}, {rest}")
 
 
 def _hours_on(card: Card, plan: Plan, trainings: Sequence[Training]) -> str:
@@ -229,11 +232,10 @@ def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: st
     of_kind: dict[Kind, list[Training]] = {}
     for each in trainings:
         of_kind.setdefault(kind_of(each.settings), []).append(each)
-    pictures = PICTURES[device.type]
     print()
     _print_fact(
         "measuring",
-        f"one optimisation step of each of {counted(len(of_kind), 'kind')} of training on {name}, with {pictures} "
+        f"one optimisation step of each of {counted(len(of_kind), 'kind')} of training on {name}, with {PICTURES} "
         "random pictures and weights, scaled to the recipe's batch, losses of all plans between its pairs with its "
         "square; other losses of a kind count as equal",
     )
@@ -242,7 +244,7 @@ def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: st
         print(f"{INDENT}{kind}: ", end="", flush=True)
         found[kind] = step_cost(own[0].settings, device)
         hours = human_seconds(sum(each.seconds(found[kind]) for each in own))
-        print(f"{human_seconds(found[kind].of(pictures))}, {counted(len(own), 'training')}, {hours}", flush=True)
+        print(f"{human_seconds(found[kind].of(PICTURES))}, {counted(len(own), 'training')}, {hours}", flush=True)
     return found
 
 
