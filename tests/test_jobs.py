@@ -1,5 +1,6 @@
 """Jobs run in children of one preloaded parent, and fail with one clear line."""
 
+import logging
 import os
 import signal
 import threading
@@ -42,6 +43,16 @@ def test_a_failing_stage_ends_with_one_line_and_leaves_its_traceback_in_the_log(
     assert "nowhere.safetensors" in first
     assert second == f"log: {log}"
     assert "Traceback" in log.read_text()
+
+
+def test_a_warning_of_the_package_is_marked_in_the_log_of_its_job(tmp_path):
+    with jobs.job_log("split", str(tmp_path / "log")):
+        print("said")
+        logging.getLogger("lookalike.data.screening").warning("%d pictures left out", 3)
+        logging.getLogger("another.package").warning("not ours")
+    assert (tmp_path / "log").read_text().splitlines()[:2] == ["said", "warning: 3 pictures left out"]
+    logging.getLogger("lookalike").warning("later")  # closes nothing that is still in use
+    assert "later" not in (tmp_path / "log").read_text()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import logging
 import os
 import select
 import signal
@@ -22,7 +23,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from lookalike.devices import own_device
 
@@ -130,8 +131,25 @@ def _one_line(error: Exception, log: str) -> str:
 @contextlib.contextmanager
 def _output_to(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", buffering=1) as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+    with (
+        path.open("w", buffering=1) as stream,
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),
+        _warnings_marked(stream),
+    ):
         yield
+
+
+@contextlib.contextmanager
+def _warnings_marked(stream: TextIO) -> Iterator[None]:
+    """Write warnings of the package behind a word that the view of the call looks for."""
+    handler, logger = logging.StreamHandler(stream), logging.getLogger("lookalike")
+    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 @contextlib.contextmanager

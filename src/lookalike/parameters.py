@@ -95,12 +95,11 @@ def check(content: Mapping[str, Any], schema: str, source: str) -> None:
     Raises:
         ValueError: naming ``source``, the key, and what would be right, for the first departure.
     """
-    with workflow_extra():  # 0.1 s that only a call with settings pays
-        from jsonschema.exceptions import best_match
-
     validator = _validator(project_root(), schema)
     if validator.is_valid(content):
         return
+    from jsonschema.exceptions import best_match
+
     error = best_match(validator.iter_errors(content))
     where = ".".join(str(key) for key in error.absolute_path)
     raise ValueError(f"{source}{', ' if where else ''}{where}: {_explanation(error)}")
@@ -136,7 +135,8 @@ def settings_digest(settings: Any) -> str:
 @cache
 def _validator(root: Path, schema: str) -> Any:
     """What checks settings against a schema of a project; it finds the schema's own definitions once."""
-    from jsonschema import Draft202012Validator
+    with workflow_extra():  # 0.1 s that only a call with settings pays
+        from jsonschema import Draft202012Validator
 
     return Draft202012Validator(_read(root / "workflow" / "schemas" / f"{schema}.schema.yaml"))
 

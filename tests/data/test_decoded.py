@@ -67,10 +67,10 @@ def test_what_is_too_large_is_not_kept_and_not_looked_at_again_until_the_limit_i
     assert found[paths[4]].tobytes() == read_picture(paths[4]).tobytes()
 
 
-def test_a_disk_without_room_is_left_as_it_is(paths, tmp_path, monkeypatch, capsys):
+def test_a_disk_without_room_is_left_as_it_is(paths, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(module, "SPARE_BYTES", 10**18)
     assert decoded(paths, tmp_path / "kept", small, limit_bytes=LIMIT) is None
-    assert "do not fit on the disk" in capsys.readouterr().out
+    assert "do not fit on the disk" in caplog.text
     assert not (tmp_path / "kept").exists()
 
 

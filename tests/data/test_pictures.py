@@ -113,7 +113,7 @@ def test_pictures_that_cannot_be_read_are_skipped_by_choice_with_their_number(or
     for _ in range(2):
         copy = resized_copy(*originals, tmp_path / "copies", shorter_side_px=16, broken="skip")
         assert copy.skipped == ("a/wide.jpg",)
-        assert "1 pictures skipped, the first is a/wide.jpg" in caplog.text
+        assert "1 picture skipped, the first is a/wide.jpg" in caplog.text
         caplog.clear()
     assert set(read_manifest(copy.manifest)["path"]) == set(SIZES) - {"a/wide.jpg"}
     with pytest.raises(ValueError, match=rf"{path}: no readable picture, one of 1 that .* lacks"):

@@ -120,11 +120,11 @@ def test_the_time_until_a_state_is_written_counts_from_the_last_one(tmp_path, mo
         assert file.is_due == due
 
 
-def test_a_damaged_resume_file_starts_again(pictures, tmp_path, capsys):
+def test_a_damaged_resume_file_starts_again(pictures, tmp_path, caplog):
     (tmp_path / "state").write_bytes(b"PK\x03\x04 half a file")
     fitted = run(pictures, ResumeFile(tmp_path / "state", "x"))
     assert len(fitted.history) == 4
-    assert "damaged" in capsys.readouterr().out
+    assert "damaged" in caplog.text
 
 
 def test_the_best_epoch_is_the_first_of_equals_and_its_weights_are_kept(pictures, tmp_path):

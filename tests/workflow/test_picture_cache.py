@@ -61,7 +61,8 @@ def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count
     assert done.returncode == 0, done.stderr
     logs = short.root / "logs" / "own"
     assert re.search(
-        r"class7/5\.png: no readable picture.*\n1 pictures left out", (logs / "split/pictures.log").read_text()
+        r"class7/5\.png: no readable picture.*\nwarning: 1 picture left out, the first is class7/5\.png",
+        (logs / "split/pictures.log").read_text(),
     )
     assert "47 pictures in " in (logs / "pictures" / "pictures-32px-png.log").read_text()
 

@@ -8,6 +8,7 @@ Bytes are those of decoding anew, so no result depends on whether they are kept.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from PIL import Image
 from lookalike.data.archives import workspace
 from lookalike.data.pictures import read_picture
 
+LOG = logging.getLogger(__name__)
 PIXELS, SIZES, ABOUT = "pixels.bin", "sizes.npy", "about.json"
 SAMPLED = 64  # pictures that are decoded to tell how large all of them are
 SPARE_BYTES = 2**30  # that stay free on the disk
@@ -91,7 +93,7 @@ def decoded(
                 needed = _estimated_bytes(paths, prepare)
                 kept = needed <= limit_bytes
                 if kept and shutil.disk_usage(folder.parent).free < needed + SPARE_BYTES:
-                    print(f"{needed / 1e9:.1f} GB of decoded pictures do not fit on the disk of {folder.parent}")
+                    LOG.warning("%.1f GB of decoded pictures do not fit on the disk of %s", needed / 1e9, folder.parent)
                     return None
                 if kept:
                     print(f"decoding {len(paths)} pictures once, {needed / 1e9:.2f} GB in {folder}", flush=True)

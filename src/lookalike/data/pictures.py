@@ -17,6 +17,7 @@ from lookalike.data.archives import workspace
 from lookalike.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json
+from lookalike.text import counted
 
 LOG = logging.getLogger(__name__)
 MANIFEST, RECORD = "manifest.csv", "record.json"
@@ -111,7 +112,7 @@ def resized_copy(
             f"{root / copy.skipped[0]}: no readable picture, one of {len(copy.skipped)} that {target} lacks"
         )
     if copy.skipped:
-        LOG.warning("%s: %d pictures skipped, the first is %s", target, len(copy.skipped), copy.skipped[0])
+        LOG.warning("%s: %s skipped, the first is %s", target, counted(len(copy.skipped), "picture"), copy.skipped[0])
     return copy
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pandas as pd
 from lookalike.data.manifest import with_file_hashes
 from lookalike.data.readable import unreadable
 from lookalike.data.roles import LEFT_OUT, NO_LABEL
+from lookalike.text import counted
 
+LOG = logging.getLogger(__name__)
 Specification = Mapping[str, Any]
 
 
@@ -87,7 +90,7 @@ def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> pd.DataFrame:
 
 
 def _left_out(frame: pd.DataFrame, reasons: Mapping[str, str]) -> pd.DataFrame:
-    print(f"{len(reasons)} pictures left out")
+    LOG.warning("%s left out, the first is %s", counted(len(reasons), "picture"), next(iter(reasons)))
     found, before = frame["path"].map(reasons), frame.get("reason", "")
     return frame.assign(role=frame["role"].where(found.isna(), LEFT_OUT), reason=found.fillna(before))
 

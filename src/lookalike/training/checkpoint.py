@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import torch
 
 from lookalike.files import replacing
+
+LOG = logging.getLogger(__name__)
 
 
 class ResumeFile:
@@ -54,7 +57,7 @@ class ResumeFile:
         try:
             state: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for a damaged file
-            print(f"{self.path} is damaged ({error}); training starts again")
+            LOG.warning("%s is damaged (%s); training starts again", self.path, error)
             return None
         return state if state.get("digest") == self.digest else None
 
