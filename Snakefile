@@ -26,6 +26,7 @@ include: "workflow/rules/fidelity.smk"
 
 
 onstart:
+    refuse_missing_archives()
     preload()
     ask_for_tracking()
 

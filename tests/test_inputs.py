@@ -1,12 +1,13 @@
 """What a call lacks on the disk is refused before any job starts."""
 
 import itertools
+import zipfile
 
 import numpy as np
 import pytest
 
 from lookalike.batch_needs import unmet_need
-from lookalike.inputs import check_batches, check_inputs
+from lookalike.inputs import check_archives, check_batches, check_inputs
 from lookalike.parameters import read
 from lookalike.plan import Plan
 from lookalike.samplers import build_sampler
@@ -127,3 +128,22 @@ def _is_built(name, options, labels, batch_size):
     except ValueError:
         return False
     return True
+
+
+def test_archives_that_only_a_person_can_fetch_are_asked_for_before_the_first_job(params, tmp_path):
+    paper = Plan({**read("params/config.yaml", "config"), "scale": "paper"})
+    archives = tmp_path / "archives"
+    archives.mkdir()
+    chosen = [paper.datasets[name] for name in ("cub", "inshop")]  # the first has addresses
+    with pytest.raises(
+        ValueError, match=r"^not in \S*archives, and without an address to fetch it from: inshop"
+    ) as told:
+        check_archives(chosen, archives)
+    assert "inshop needs img.zip, list_eval_partition.txt (accept the owner's agreement" in str(told.value)
+    with zipfile.ZipFile(archives / "img.zip", "w") as stream:
+        stream.writestr("img/0.jpg", b"0")
+    (archives / "list_eval_partition.txt").write_text("0")
+    check_archives(chosen, archives)
+    (archives / "img.zip").unlink()
+    (tmp_path / "data" / "inshop" / "Img" / "img").mkdir(parents=True)
+    check_archives(chosen, archives)  # unpacked already

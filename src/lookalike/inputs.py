@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from lookalike.batch_needs import Need, unmet_need
+from lookalike.data import fetched_by_hand
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan import Plan
@@ -83,6 +85,27 @@ def _enough(needs: Sequence[Need], file: str) -> str:
     more = " and ".join(f"{number} training {what}" for what, number in numbers.items())
     largest = min(need.largest for need in needs)
     return more + (f", or recipe.train.batch_size: {largest} in {file}" if largest > 1 else "")
+
+
+def check_archives(datasets: Iterable[Dataset], archives: Path) -> None:
+    """Refuse data sets whose archives somebody has to fetch by hand and that are not there.
+
+    Args:
+        datasets: that a call is about to unpack.
+        archives: folder in which archives are looked for.
+
+    Raises:
+        ValueError: naming all of them with their files, and what to do.
+    """
+    missing = []
+    for dataset in datasets:
+        specification = dataset.specification
+        if "archives" in specification and (
+            files := fetched_by_hand(specification, project_root() / dataset.root, archives)
+        ):
+            missing.append(f"{dataset.name} needs {', '.join(files)} ({specification.get('manual', 'download it')})")
+    if missing:
+        raise ValueError(f"not in {archives}, and without an address to fetch it from: {'; '.join(missing)}")
 
 
 def _check_data(dataset: Dataset, file: str) -> None:

@@ -12,7 +12,7 @@ from lookalike.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.devices import loading_threads, visible_devices
 from lookalike.fidelity import PAPERS, choices, departures
 from lookalike.figures.entries import figure_runs, read_figures
-from lookalike.inputs import check_inputs
+from lookalike.inputs import check_archives, check_inputs
 from lookalike.jobs import start_parent
 from lookalike.parameters import read_yaml
 from lookalike.paths import episodes_of
@@ -74,6 +74,18 @@ def preload():
     # timer looks again a second later: after 200 jobs that is half a core. Jobs of this machine need no such limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+
+
+def refuse_missing_archives():
+    """Before the first job, not hours later when it is the turn of a data set that only a person can fetch."""
+    names = {job.wildcards.dataset for job in workflow.dag.needrun_jobs() if job.rule.name == "split"}
+    try:
+        check_archives(
+            [plan.datasets[name] for name in plan.datasets if name in names],
+            Path(config["archives"]),
+        )
+    except ValueError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def ask_for_tracking():

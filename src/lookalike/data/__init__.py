@@ -4,7 +4,7 @@ from lookalike.data.archives import ArchiveError, Limits, unpack
 from lookalike.data.download import DownloadError, fetch
 from lookalike.data.manifest import manifest_hash, read_manifest, with_file_hashes, write_manifest
 from lookalike.data.pictures import PictureCopy, copies_of, copy_faults, read_picture, resized_copy
-from lookalike.data.prepare import ensure_data
+from lookalike.data.prepare import ensure_data, fetched_by_hand
 from lookalike.data.splits import (
     load_specification,
     read_classes,
@@ -23,6 +23,7 @@ __all__ = [
     "copy_faults",
     "ensure_data",
     "fetch",
+    "fetched_by_hand",
     "load_specification",
     "manifest_hash",
     "read_classes",

@@ -65,6 +65,22 @@ def ensure_data(
     return root
 
 
+def fetched_by_hand(specification: Specification, root: Path, archives_folder: Path) -> list[str]:
+    """Files that only a person can get, for want of an address, and that are neither unpacked nor on disk.
+
+    Args:
+        specification: as in ``params/datasets``.
+        root: where the files belong.
+        archives_folder: where archives are looked for.
+    """
+    return [
+        archive["file"]
+        for archive in _packaging(specification, root, [archives_folder])
+        if not (archive.get("optional") or archive.get("urls") or (root / archive["creates"]).exists())
+        and find_on_disk(archive, [archives_folder], archives_folder) is None
+    ]
+
+
 def _fetch_missing(
     archives: Iterable[Archive], specification: Specification, root: Path, folders: Sequence[Path]
 ) -> list[tuple[Archive, Path]]:
