@@ -114,6 +114,13 @@ def test_reasons_are_those_of_the_schema():
     assert {point["because"] for content in STATED.values() for point in content["fixed"]} == set(fidelity.REASONS)
 
 
+@pytest.mark.parametrize("paper", STATED)
+def test_where_we_choose_otherwise_than_the_released_code_rows_are_marked(paper):
+    for name, option in STATED[paper]["options"].items():
+        chosen = option.get("set", {})
+        assert "departs" in option or chosen.get("released", chosen.get("recommended")) == chosen.get("recommended"), name
+
+
 @pytest.mark.parametrize(("paper", "name", "level", "settings"), SETTINGS)
 def test_settings_of_options_are_accepted_by_what_they_set(paper, name, level, settings):
     concerned = where(paper, name)

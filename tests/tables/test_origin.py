@@ -89,7 +89,7 @@ RESTS_ON = [
     ("diml_1", "Arcface + DIML", "cub", "ArcFace"),
     ("diml_1", "Quadruplet", "sop", "quadruplet"),
     ("diml_1", "Margin", "cub", ""),
-    ("diml_1", "Margin + DIML", "cars", ""),
+    ("diml_1", "Margin + DIML", "cars", "Sinkhorn"),
     ("diml_4", "Margin, 64", "cub", "distance-weighted"),
     ("diml_4", "Margin + DIML, 512", "cars", "distance-weighted"),
     ("diml_4", "MS, 64", "cub", ""),
