@@ -118,7 +118,9 @@ def test_reasons_are_those_of_the_schema():
 def test_where_we_choose_otherwise_than_the_released_code_rows_are_marked(paper):
     for name, option in STATED[paper]["options"].items():
         chosen = option.get("set", {})
-        assert "departs" in option or chosen.get("released", chosen.get("recommended")) == chosen.get("recommended"), name
+        assert "departs" in option or chosen.get("released", chosen.get("recommended")) == chosen.get("recommended"), (
+            name
+        )
 
 
 @pytest.mark.parametrize(("paper", "name", "level", "settings"), SETTINGS)

@@ -195,8 +195,7 @@ def _serve(address: str, preloaded: Sequence[str]) -> None:
 
 
 def _answer(connection: socket.socket) -> None:
-    """Serve one connection in a forked child, which ends with it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Serve one connection in a forked child, which ends with it, and not by an interrupt that the caller hears too."""
     with connection.makefile("rw") as stream:
         request = json.loads(stream.readline())
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
