@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lookalike.data import read_manifest
-from lookalike.data.roles import LEFT_OUT, UNLABELLED
+from lookalike.data.roles import EMBEDDED, LEFT_OUT
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def test_roles(manifest: Path | str) -> tuple[str, ...]:
 def embedded_roles(manifest: Path | str) -> list[str]:
     """Roles that are there to search or to be found: those of `test_roles` and ``unlabelled``."""
     roles = set(read_manifest(Path(manifest))["role"])
-    return [role for role in ("test", "query", "gallery", UNLABELLED) if role in roles]
+    return [role for role in EMBEDDED if role in roles]
 
 
 def split_facts(manifest: Path | str) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What a card takes is measured by training on it, kept in a file, and read by ``plan``."""
 
 import pytest
+import torch
 
 from lookalike.command import main
+from lookalike.costs import overview
 from lookalike.costs.cards import Measured, card_of, read_cards, write_card
 from lookalike.costs.measuring import pictures_in
 from trainings import write_dataset
@@ -57,6 +59,14 @@ def test_a_card_without_one_of_the_kinds_gives_no_hours(params, capsys):
     write_card(card_of("Card 1", 200, {"tiny, avsl, 56 px": Measured(1.0, 1.0, 1.0, 1.0)}))
     assert "unknown on Card 1 (" in (text := plan_of(capsys))
     assert "where tiny, embedder, 56 px was not measured" in text
+
+
+def test_a_few_steps_tell_nothing_of_a_gpu_and_are_not_taken(params, capsys, monkeypatch):
+    monkeypatch.setattr(overview, "device_at_hand", lambda: (torch.device("cuda"), "Card 1"))
+    assert main(["plan", "--scale", "mini", "--tables", *TABLES]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert not [line for line in lines if line.startswith(("time", "measuring"))]
+    assert [line for line in lines if line.startswith("GPU hours  not measured on any card")]
 
 
 def test_measuring_again_keeps_the_other_kinds(params):

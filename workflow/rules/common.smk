@@ -80,10 +80,7 @@ def refuse_missing_archives():
     """Before the first job, not hours later when it is the turn of a data set that only a person can fetch."""
     names = {job.wildcards.dataset for job in workflow.dag.needrun_jobs() if job.rule.name == "split"}
     try:
-        check_archives(
-            [plan.datasets[name] for name in plan.datasets if name in names],
-            Path(config["archives"]),
-        )
+        check_archives([plan.datasets[name] for name in sorted(names)], Path(config["archives"]))
     except ValueError as error:
         raise WorkflowError(str(error)) from None
 

@@ -16,17 +16,18 @@ from PIL import Image
 from lookalike.costs.hours import crop_size
 from lookalike.costs.jobs import Job, strangers_of
 from lookalike.data import read_manifest
+from lookalike.data.decoded import GB, sampled
+from lookalike.data.roles import EMBEDDED, SEARCHED
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan import Plan
 from lookalike.scales import Dataset
 from lookalike.sizes import role_sizes
+from lookalike.training.images import fixed_keys
 
 PROPORTION = 4 / 3  # of a photograph's sides, where no picture is at hand
 # Bytes a pixel of 543 photographs of birds, 500 px wide, resized to a shorter side of 288.
 BYTES_A_PIXEL = {"jpeg": 0.15, "png": 1.55}
-SAMPLED = 64  # pictures whose sizes are read
-GB = 10**9
 
 Form = tuple[str, str, str]  # data set, role and the fixed part of a view
 
@@ -60,7 +61,7 @@ def copies_bytes(plan: Plan, names: Iterable[str]) -> dict[str, int | None]:
         if cache_of := plan.picture_cache_of(name):
             dataset = plan.datasets[name]
             count = sum(images for images, _ in role_sizes(dataset).values())
-            pixels = _pixels(dataset, None, {"resize_px": cache_of["shorter_side_px"], "scale": None})
+            pixels = _pixels(dataset, None, {"resize_px": cache_of["shorter_side_px"]})
             each = None if pixels is None else pixels * BYTES_A_PIXEL[cache_of["encoding"]]
             found[name] = round(count * each) if count and each else None
     return found
@@ -96,28 +97,22 @@ def _forms(plan: Plan, jobs: list[Job]) -> set[Form]:
             continue
         sections = plan.settings(job.recipe, job.dataset, "embed")
         train = sections["train"]
-        known = {"test", "query", "gallery", "unlabelled"} & role_sizes(plan.datasets[job.dataset]).keys() or {"test"}
-        searched = _fixed(train["test_image"])
+        known = set(EMBEDDED) & role_sizes(plan.datasets[job.dataset]).keys() or {"test"}
+        searched = canonical(fixed_keys(train["test_image"]))
         if job.stage == "embed":
             found |= {(job.dataset, role, searched) for role in known}
             if sections["embed"]["training_pictures"]:
                 found.add((job.dataset, "train", searched))
         elif train["loss"] is not None:
-            found |= {(job.dataset, role, searched) for role in known - {"unlabelled"}}
+            found |= {(job.dataset, role, searched) for role in known.intersection(SEARCHED)}
             read = {job.dataset, *strangers_of(plan, [job])}
-            found |= {(name, "train", _fixed(train["image"])) for name in read}
+            found |= {(name, "train", canonical(fixed_keys(train["image"]))) for name in read}
     return found
-
-
-def _fixed(view: Mapping[str, Any]) -> str:
-    """What a view does before anything random happens, as text."""
-    keys = ("resize_px", "scale") if "scale" in view else ("resize_px", "crop_px")
-    return canonical({key: None if key == "scale" else view.get(key) for key in keys})
 
 
 def _pixels(dataset: Dataset, copied: Mapping[str, Any] | None, view: Mapping[str, Any]) -> float | None:
     """Pixels of a picture as the fixed part of a view leaves it, on average; ``None`` where nothing tells."""
-    if "scale" not in view:
+    if "crop_px" in view:
         return float(prod(crop_size(view)))
     if isinstance(view["resize_px"], list):
         return float(prod(view["resize_px"]))
@@ -137,7 +132,7 @@ def _sampled(manifest: Path, root: Path) -> np.ndarray[tuple[int, int], np.dtype
         return None
     paths = [root / path for path in read_manifest(manifest)["path"]]
     sizes = []
-    for path in paths[:: max(1, len(paths) // SAMPLED)]:
+    for path in sampled(paths):
         if path.is_file():
             with Image.open(path) as picture:
                 sizes.append(picture.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from lookalike.costs.stepping import measured_learner, now
 from lookalike.paths import project_root
 from lookalike.timings import seconds
-from lookalike.training.learners import LEARNERS
-from lookalike.training.loop import seed_everything
-from lookalike.training.steps import steps_of
 
 PER_CLASS = 2
 PICTURES = 8  # of a measured step
@@ -115,25 +112,13 @@ def device_at_hand() -> tuple[torch.device, str]:
 
 def _measured(train: Mapping[str, Any], device: torch.device, pictures: int) -> float:
     """Seconds of a step of so many pictures."""
-    settings = {**train, "backbone": {**train["backbone"], "weights": None}}
-    seed_everything(0)
-    learner = LEARNERS[settings["method"]["name"]](settings, classes=pictures // PER_CLASS).to(device).train()
-    learner.model.to(memory_format=torch.channels_last)
-    learner.set_epoch(train["budget"]["epochs"])  # past any warm-up
-    steps = steps_of(learner, settings["optimiser"], device)
-    images = torch.randn(pictures, 3, *crop_size(settings["image"]), device=device)
+    learner, steps = measured_learner(train, classes=pictures // PER_CLASS, device=device)
+    images = torch.randn(pictures, 3, *crop_size(train["image"]), device=device)
     labels = torch.arange(pictures, device=device) // PER_CLASS
     taken = 0.0
     for _ in range(2):  # the first one also allocates
-        _wait(device)
-        started = time.perf_counter()
+        started = now(device)
         steps.optimiser.zero_grad()
         steps.take(learner(images, labels))
-        _wait(device)
-        taken = time.perf_counter() - started
+        taken = now(device) - started
     return taken
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

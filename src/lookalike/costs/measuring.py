@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,20 +14,16 @@ from torch import Tensor
 
 from lookalike.costs.cards import Measured, card_of, write_card
 from lookalike.costs.hours import Kind, device_at_hand, kind_of
+from lookalike.costs.stepping import measured_learner, now
 from lookalike.data.junk import is_image
 from lookalike.devices import loading_threads
-from lookalike.models.inference import represent_images
+from lookalike.models.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.samplers import build_sampler
-from lookalike.training.acceleration import accelerate
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
 from lookalike.training.learner import named
-from lookalike.training.learners import LEARNERS
-from lookalike.training.loop import seed_everything
-from lookalike.training.steps import steps_of
 
 WARM_UP = 5  # steps that also allocate, compile and fill the caches
-SEARCHED = 256  # pictures of a search at once
 
 
 def print_card(trainings: Sequence[Mapping[str, Any]], pictures: Path, *, steps: int) -> None:
@@ -87,17 +82,11 @@ def measure_kind(
     Raises:
         ValueError: if the pictures cannot fill a batch of the recipe.
     """
-    seed_everything(0)
-    settings = {**train, "backbone": {**train["backbone"], "weights": None}}
-    learner = LEARNERS[settings["method"]["name"]](settings, classes=int(labels.max()) + 1).to(device).train()
-    learner.model.to(memory_format=torch.channels_last)
-    accelerate(learner.model, settings["acceleration"])
-    learner.set_epoch(settings["budget"]["epochs"])  # past any warm-up
-    taken = steps_of(learner, settings["optimiser"], device)
+    learner, taken = measured_learner(train, classes=int(labels.max()) + 1, device=device)
     on_cuda = device.type == "cuda"
     workers = loading_threads() - 1 if on_cuda else 0  # as jobs have
     loaders = []
-    for view in (settings["image"], settings["test_image"]):
+    for view in (train["image"], train["test_image"]):
         listed = folder / "listed.csv"
         listed.write_text("\n".join(map(str, paths)))
         decoder = Decoder(str(folder / "decoded"), 100, workers + 1)
@@ -108,26 +97,26 @@ def measure_kind(
         taken.optimiser.zero_grad()
         taken.take(learner(pictures, labels[chosen].to(device, non_blocking=True)))
 
-    order = list(islice(_batches(settings, labels), WARM_UP + steps))
+    order = list(islice(_batches(train, labels), WARM_UP + steps))
     _reset_memory(device)
     seen, started, batch = 0, 0.0, None
     for number, batch in enumerate(loaders[0].batches(order, seed=0)):
         if number == WARM_UP:
-            started = _now(device)
+            started = now(device)
         seen += len(batch[1]) if number >= WARM_UP else 0
         step(*batch)
-    loaded = _now(device) - started
-    started = _now(device)
+    loaded = now(device) - started
+    started = now(device)
     assert batch is not None
     for _ in range(steps):
         step(*batch)
-    alone = _now(device) - started
+    alone = now(device) - started
     memory = torch.cuda.max_memory_allocated(device) / 1e9 if on_cuda else 0.0
     searched = []
     for _ in range(2):  # the first one starts the loading processes
-        started = _now(device)
-        represent_images(learner.searched, learner.model, loaders[1], batch_size=SEARCHED)
-        searched.append(_now(device) - started)
+        started = now(device)
+        represent_images(learner.searched, learner.model, loaders[1], batch_size=SEARCHED_AT_ONCE)
+        searched.append(now(device) - started)
     return Measured(
         step_ms=round(1000 * loaded / seen, 4),
         alone_ms=round(1000 * alone / (steps * len(batch[1])), 4),
@@ -171,9 +160,3 @@ def _batches(settings: Mapping[str, Any], labels: Tensor) -> Iterator[Sequence[i
 def _reset_memory(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-
-
-def _now(device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()

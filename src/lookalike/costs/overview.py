@@ -16,6 +16,7 @@ from lookalike.costs.hours import PICTURES, Kind, StepCost, device_at_hand, fini
 from lookalike.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
 from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
 from lookalike.costs.steps import training_steps
+from lookalike.data.roles import SEARCHED
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan import Plan
@@ -187,9 +188,7 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
         _print_fact("time", "unknown before the split, which counts the pictures")
     elif not measure:
         _print_fact("time", "not measured")
-    elif device.type != "cpu":
-        pass  # a few steps tell little of a GPU, which its card does below
-    else:
+    elif device.type == "cpu":  # a few steps tell little of a GPU, which its card does below
         costs = _measure_kinds(open_, device, name)
         seconds = sum(each.seconds(costs[kind_of(each.settings)]) for each in open_)
         rest = "the other trainings" if done else "all trainings"
@@ -224,7 +223,7 @@ def _hours_on(card: Card, plan: Plan, trainings: Sequence[Training]) -> str:
 def _searched(plan: Plan, dataset: str) -> int:
     """Pictures that a search between epochs represents."""
     sizes = role_sizes(plan.datasets[dataset])
-    return sum(images for role, (images, _) in sizes.items() if role in ("test", "query", "gallery"))
+    return sum(images for role, (images, _) in sizes.items() if role in SEARCHED)
 
 
 def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, StepCost]:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from lookalike.costs.hours import crop_size
+from lookalike.data.roles import EMBEDDED
 from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS
 from lookalike.parameters import canonical
@@ -53,9 +54,7 @@ def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | Non
         sections: of the recipe, ``train`` and ``embed``.
         dataset: whose pictures are represented.
     """
-    wanted = {"test", "query", "gallery", "unlabelled"} | (
-        {"train"} if sections["embed"]["training_pictures"] else set()
-    )
+    wanted = (*EMBEDDED, "train") if sections["embed"]["training_pictures"] else EMBEDDED
     pictures = sum(images for role, (images, _) in role_sizes(dataset).items() if role in wanted)
     each = _representation_size(
         canonical(_of_network(sections["train"])), canonical(sections["embed"]["representation"])

@@ -25,7 +25,8 @@ from lookalike.data.pictures import read_picture
 
 LOG = logging.getLogger(__name__)
 PIXELS, SIZES, ABOUT = "pixels.bin", "sizes.npy", "about.json"
-SAMPLED = 64  # pictures that are decoded to tell how large all of them are
+GB = 10**9
+SAMPLED = 64  # pictures that tell how large all of them are
 SPARE_BYTES = 2**30  # that stay free on the disk
 AHEAD = 64  # pictures decoded before the first of them is written
 
@@ -103,6 +104,11 @@ def decoded(
     return DecodedPictures(folder, paths) if json.loads((folder / ABOUT).read_text())["kept"] else None
 
 
+def sampled(paths: Sequence[Path]) -> Sequence[Path]:
+    """Some pictures, spread over all, that tell how large all of them are."""
+    return paths[:: max(1, len(paths) // SAMPLED)]
+
+
 def _is_settled(folder: Path, limit_bytes: int) -> bool:
     """Whether pictures are there, or are known to be too large."""
     if not (folder / ABOUT).is_file():
@@ -112,9 +118,8 @@ def _is_settled(folder: Path, limit_bytes: int) -> bool:
 
 
 def _estimated_bytes(paths: Sequence[Path], prepare: Prepare) -> int:
-    sample = paths[:: max(1, len(paths) // SAMPLED)]
-    sizes = [prepare(read_picture(path)).size for path in sample]
-    return round(sum(3 * width * height for width, height in sizes) / len(sample) * len(paths))
+    sizes = [prepare(read_picture(path)).size for path in sampled(paths)]
+    return round(sum(3 * width * height for width, height in sizes) / len(sizes) * len(paths))
 
 
 def _write(paths: Sequence[Path], folder: Path, prepare: Prepare, threads: int) -> None:

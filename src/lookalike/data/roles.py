@@ -12,6 +12,8 @@ ROLES = ({"train", "test"}, {"train", "query", "gallery"})
 # Beside them, of own pictures only: those of no known class, which lie in every gallery, and in a manifest those that
 # the split left out for a reason, which nothing reads.
 UNLABELLED, LEFT_OUT = "unlabelled", "left_out"
+SEARCHED = ("test", "query", "gallery")  # between epochs
+EMBEDDED = (*SEARCHED, UNLABELLED)
 NO_LABEL = -1  # of unlabelled pictures
 
 

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from lookalike.training.images import Loader, in_order
 from lookalike.training.learner import Tensors
 
+SEARCHED_AT_ONCE = 256  # pictures of a search between epochs
+
 
 def represent_images(
     represent: Callable[[nn.Module, Tensor], Tensors],

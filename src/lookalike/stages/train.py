@@ -14,7 +14,7 @@ from lookalike.files import replacing, write_tensors
 from lookalike.manifest import pictures_of_super, read_role, test_roles
 from lookalike.metrics.search import FirstRank, Search
 from lookalike.models.backbones import weights_digest
-from lookalike.models.inference import represent_images
+from lookalike.models.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.parameters import canonical
 from lookalike.samplers import build_sampler
 from lookalike.tracking import Tracked
@@ -175,7 +175,9 @@ def _measure(
     )
 
     def measure() -> dict[str, float]:
-        found = [represent_images(learner.searched, learner.model, loader, batch_size=256) for loader in loaders]
+        found = [
+            represent_images(learner.searched, learner.model, loader, batch_size=SEARCHED_AT_ONCE) for loader in loaders
+        ]
         query, gallery = ({name: tensor.to(device) for name, tensor in side.items()} for side in (found[0], found[-1]))
         with torch.no_grad():
             metrics = type(learner).scoring(learner.model, query, gallery, search)

@@ -11,11 +11,9 @@ from typing import Any
 import PIL
 import torchvision
 
-from lookalike.data.decoded import DecodedPictures, decoded
+from lookalike.data.decoded import GB, DecodedPictures, decoded
 from lookalike.parameters import canonical
-from lookalike.training.images import fixed_part
-
-GB = 10**9
+from lookalike.training.images import fixed_keys, fixed_part
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Decoder:
         about = {
             "manifest": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
             "paths": [path.relative_to(root).as_posix() for path in paths],
-            "view": {key: view.get(key) for key in ("resize_px", *(() if "scale" in view else ("crop_px",)))},
+            "view": fixed_keys(view),
             "libraries": [PIL.__version__, torchvision.__version__],
         }
         digest = hashlib.sha256(canonical(about).encode()).hexdigest()[:16]

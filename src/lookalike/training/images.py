@@ -71,11 +71,18 @@ class Images(Dataset[tuple[Tensor, int]]):
         return np.asarray(self._fixed(read_picture(path)))
 
 
+def fixed_keys(view: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a view that say what it does before anything random happens; all of it, where nothing does."""
+    keys = ("resize_px",) if "scale" in view else ("resize_px", "crop_px")
+    return {key: view.get(key) for key in keys}
+
+
 def fixed_part(view: Mapping[str, Any]) -> v2.Transform:
-    """What a view does to a picture before anything random happens; all of it, where nothing does."""
-    steps: list[v2.Transform] = [v2.Resize(view["resize_px"])] if view.get("resize_px") else []
-    if "scale" not in view:
-        steps.append(v2.CenterCrop(view["crop_px"]))
+    """What a view does to a picture by its `fixed_keys`."""
+    keys = fixed_keys(view)
+    steps: list[v2.Transform] = [v2.Resize(keys["resize_px"])] if keys["resize_px"] else []
+    if "crop_px" in keys:
+        steps.append(v2.CenterCrop(keys["crop_px"]))
     return v2.Compose(steps) if steps else v2.Identity()
 
 
