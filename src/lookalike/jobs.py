@@ -135,13 +135,13 @@ def _output_to(path: Path) -> Iterator[None]:
         path.open("w", buffering=1) as stream,
         contextlib.redirect_stdout(stream),
         contextlib.redirect_stderr(stream),
-        _warnings_marked(stream),
+        warnings_marked(stream),
     ):
         yield
 
 
 @contextlib.contextmanager
-def _warnings_marked(stream: TextIO) -> Iterator[None]:
+def warnings_marked(stream: TextIO) -> Iterator[None]:
     """Write warnings of the package behind a word that the view of the call looks for."""
     handler, logger = logging.StreamHandler(stream), logging.getLogger("lookalike")
     handler.setFormatter(logging.Formatter("warning: %(message)s"))

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
+import subprocess
+import sys
 import tarfile
 
 import pytest
+import yaml
 
 from lookalike.data import ArchiveError, DownloadError, Limits, ensure_data, read_layout
 from tars import tar_of
@@ -245,3 +249,19 @@ def test_an_own_folder_is_read_in_place(tmp_path, places, touch):
     (tmp_path / "mine" / "c").mkdir()
     with pytest.raises(ValueError, match="mine/c holds no image"):
         ensure_data(specification, *places)
+
+
+def test_warnings_of_a_command_that_dvc_runs_are_marked(server, specification, params, tmp_path):
+    del server.files["/masks"]
+    (params / "datasets" / "birds.yaml").write_text(yaml.safe_dump(specification))
+    done = subprocess.run(
+        [sys.executable, "-m", "lookalike.stages.download", "birds"],
+        cwd=params.parent,
+        env={**os.environ, "LOOKALIKE_ARCHIVES": str(tmp_path / "archives")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: going on without")]
+    assert "masks.tgz cannot be fetched" in line

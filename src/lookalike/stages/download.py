@@ -15,6 +15,7 @@ from typing import Any
 from lookalike.data import ensure_data, load_specification
 from lookalike.data.figurines import write_figurines
 from lookalike.files import write_json
+from lookalike.jobs import warnings_marked
 from lookalike.parameters import read
 from lookalike.scales import Dataset
 from lookalike.versions import reproduce
@@ -45,4 +46,5 @@ def obtain(specification: Mapping[str, Any], root: Path, archives: Path, record:
 if __name__ == "__main__":
     name = sys.argv[1]
     folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
-    obtain(load_specification(name), Path("data") / name, Path(folder), Path("data") / f"{name}.json")
+    with warnings_marked(sys.stderr):
+        obtain(load_specification(name), Path("data") / name, Path(folder), Path("data") / f"{name}.json")

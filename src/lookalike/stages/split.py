@@ -12,6 +12,7 @@ from lookalike.data.manifest import with_file_hashes, write_manifest
 from lookalike.data.screening import check_readable, screened
 from lookalike.data.usable import check_usable
 from lookalike.inputs import check_batches
+from lookalike.jobs import warnings_marked
 from lookalike.plan import Plan
 from lookalike.sizes import sizes_of
 from lookalike.stages.download import download
@@ -58,4 +59,5 @@ def assign(specification: Mapping[str, Any], root: Path, manifest: Path) -> None
 
 if __name__ == "__main__":
     name = sys.argv[1]
-    assign(load_specification(name), Path("data") / name, Path("data") / "splits" / f"{name}.csv")
+    with warnings_marked(sys.stderr):
+        assign(load_specification(name), Path("data") / name, Path("data") / "splits" / f"{name}.csv")
