@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lookalike import source
+from lookalike.paths import PACKAGE
 from lookalike.plan import Plan
 
 FILES = {
@@ -81,12 +82,13 @@ def run(name):
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
+    folder = tmp_path / "lookalike"
     for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
     monkeypatch.setattr(source, "ROOT", tmp_path)
     forget()
-    yield tmp_path
+    yield folder
     forget()
 
 
@@ -210,8 +212,8 @@ def plan():
 @pytest.fixture
 def real(tmp_path, monkeypatch):
     """A copy of the package itself to edit."""
-    shutil.copytree(source.ROOT, tmp_path / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(source, "ROOT", tmp_path / "lookalike")
+    shutil.copytree(PACKAGE, tmp_path / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(source, "ROOT", tmp_path)
     forget()
     yield tmp_path / "lookalike"
     forget()

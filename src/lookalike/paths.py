@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parent  # that is imported: of the checkout, or installed
+CHECKOUT = PACKAGE.parents[1]
 
 
 def project_root() -> Path:

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PACKAGE = "lookalike"
+from lookalike.paths import PACKAGE
+
+PACKAGES = ("lookalike", "figurines")
 APART = "lookalike.tracking"  # a change of what MLflow is told is no reason to train again
-ROOT = Path(__file__).parent
+ROOT = PACKAGE.parent  # in which all packages lie
 HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
@@ -239,7 +241,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 def _bindings(node: ast.AST, module: str) -> dict[str, Imported]:
     """Names that an import statement binds to parts of the package."""
     if isinstance(node, ast.Import):
-        ours = [alias for alias in node.names if alias.name.split(".")[0] == PACKAGE and alias.asname]
+        ours = [alias for alias in node.names if alias.name.split(".")[0] in PACKAGES and alias.asname]
         return {str(alias.asname): Imported(alias.name) for alias in ours}
     if not isinstance(node, ast.ImportFrom):
         return {}
@@ -247,7 +249,7 @@ def _bindings(node: ast.AST, module: str) -> dict[str, Imported]:
     if node.level:
         parents = module.split(".") if _is_package(module) else module.split(".")[:-1]
         origin = ".".join([*parents[: len(parents) - node.level + 1], *([origin] if origin else [])])
-    if origin.split(".")[0] != PACKAGE:
+    if origin.split(".")[0] not in PACKAGES:
         return {}
     return {
         alias.asname or alias.name: Imported(f"{origin}.{alias.name}")
@@ -272,7 +274,7 @@ def _lookup_entries(statement: ast.stmt) -> dict[str, ast.expr] | None:
 @cache
 def _lookup_keys() -> frozenset[str]:
     keys: set[str] = set()
-    for path in ROOT.rglob("*.py"):
+    for path in (each for package in PACKAGES for each in (ROOT / package).rglob("*.py")):
         if "= {" in path.read_text():
             for statement in _tree(path).body:
                 keys |= set(_lookup_entries(statement) or {})
@@ -323,9 +325,8 @@ def _strings(settings: object) -> Iterator[str]:
 
 @cache
 def _path(module: str) -> Path | None:
-    base = ROOT.joinpath(*module.split(".")[1:])
-    candidates = [base.with_suffix(".py")] if base != ROOT else []
-    return next((path for path in (*candidates, base / "__init__.py") if path.is_file()), None)
+    base = ROOT.joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
 
 
 def _is_package(module: str) -> bool:

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from miners.batches import LABELS
+from miner_batches import LABELS
 
 
 @pytest.fixture

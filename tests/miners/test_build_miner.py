@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lookalike.miners import MINERS, build_miner
-from miners.batches import LABELS, seeded
+from miner_batches import LABELS, seeded
 
 TRIPLET_MINERS = ["random", "semihard", "softhard", "distance_weighted", "hardest", "hardest_clamped", "all"]
 DRAWING = ["random", "semihard", "softhard", "distance_weighted", "hardest_clamped"]

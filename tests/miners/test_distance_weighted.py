@@ -7,7 +7,7 @@ import torch
 from pytorch_metric_learning import miners as library
 
 from lookalike.miners import inverse_density
-from miners.batches import DRAWS, drawn, negatives, positives, seeded
+from miner_batches import DRAWS, drawn, negatives, positives, seeded
 
 
 def weight(d: float, dim: int, lower: float = 0.5) -> float:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from miners.batches import drawn, negatives, positives
+from miner_batches import drawn, negatives, positives
 
 
 def test_semihard_negatives_are_a_little_farther_than_the_positive_or_any(embeddings, distance):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch.nn.functional as F
 
-from miners.batches import LABELS, negatives, positives, seeded
+from miner_batches import LABELS, negatives, positives, seeded
 
 
 def test_npair_miner_takes_one_positive_and_all_others_as_negatives(embeddings):

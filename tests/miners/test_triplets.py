@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from miners.batches import LABELS, drawn, negatives, positives, seeded
+from miner_batches import LABELS, drawn, negatives, positives, seeded
 
 
 def test_random_miner_draws_as_many_triplets_as_items_without_repeats(embeddings):

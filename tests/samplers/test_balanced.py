@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from samplers.batches import class_counts, made
+from sampler_batches import class_counts, made
 
 
 @pytest.mark.parametrize(

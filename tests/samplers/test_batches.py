@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lookalike.samplers import SAMPLERS
-from samplers.batches import LABELS, class_counts, made
+from sampler_batches import LABELS, class_counts, made
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLERS))

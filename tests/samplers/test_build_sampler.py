@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lookalike.samplers import build_sampler
-from samplers.batches import COARSE, LABELS, made
+from sampler_batches import COARSE, LABELS, made
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from samplers.batches import LABELS, class_counts, made
+from sampler_batches import LABELS, class_counts, made
 
 
 def test_cyclic_batches_go_through_the_classes_in_order():

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from samplers.batches import class_counts, made
+from sampler_batches import class_counts, made
 
 
 def test_grouped_epochs_repeat_the_same_groups_of_classes_with_other_rows():

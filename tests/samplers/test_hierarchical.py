@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from lookalike.samplers import pair_in_turns
-from samplers.batches import class_counts, made
+from sampler_batches import class_counts, made
 
 # Published counts: classes of each super-category in the training half of mini-iNaturalist-2021, 50 images each.
 INAT = [85, 71, 77, 743, 171, 1263, 123, 85, 2136, 92, 157]

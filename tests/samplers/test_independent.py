@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from samplers.batches import LABELS, SIZES, class_counts, made
+from sampler_batches import LABELS, SIZES, class_counts, made
 
 
 def test_plain_batches_hold_each_row_at_most_once_per_pass():

@@ -6,9 +6,8 @@ import pytest
 
 from lookalike.files import read_json
 from lookalike.parameters import read
-from lookalike.paths import project_root
+from lookalike.paths import PACKAGE, project_root
 from lookalike.plan import Plan
-from lookalike.source import ROOT
 from lookalike.stages.mutation import mutation, overview
 from lookalike.traces.mutated import edit_once, mutated_traces
 from lookalike.traces.requests import mutation_requests, read_mutations, trace_name, traced
@@ -26,7 +25,7 @@ def test_there_are_twenty_and_each_text_stands_once_in_the_package(tmp_path):
     assert len(entries) == 20
     for name, entry in entries.items():
         copy = tmp_path / name
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__", "*.html"))
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.html"))
         edit_once(copy, entry["find"], entry["replace"])
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from figurines.preset import collect, preset_named
+from figurines.species import difference
 
-from lookalike.data.figurines.preset import collect, preset_named
-from lookalike.data.figurines.species import difference
 from lookalike.manifest import Role
 from lookalike.parameters import read
 from lookalike.training.noise import disturbed

@@ -11,7 +11,7 @@ import yaml
 from safetensors import safe_open
 from torchvision.models import squeezenet1_1
 
-from lookalike.data.figurines import write_figurines
+from figurines import write_figurines
 from lookalike.files import read_tensors, unpacked_names
 from projects import ROOT, make_project, spoil
 

@@ -15,11 +15,11 @@ from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.inputs import check_archives, check_inputs
 from lookalike.jobs import start_parent
 from lookalike.parameters import read_yaml
-from lookalike.paths import episodes_of
+from lookalike.paths import PACKAGE, episodes_of
 from lookalike.plan import Plan
 from lookalike.recipes import known
 from lookalike.results import result_file, result_pattern
-from lookalike.source import ROOT, code_digest
+from lookalike.source import code_digest
 from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin, rebuilding_options, terms_of
 from lookalike.timings import timing_pattern
@@ -55,7 +55,7 @@ COPIES = {name: plan.picture_cache_of(name) for name in plan.datasets if plan.pi
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
 # Beside a device, processor cores load pictures; without one, each job has a core to itself.
 THREADS = loading_threads() if GPU else 1
-PAGE = str(ROOT / "tables" / "page.html")  # template of the page with all tables
+PAGE = str(PACKAGE / "tables" / "page.html")  # template of the page with all tables
 
 
 wildcard_constraints:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from figurines import write_figurines
 from lookalike.data import ensure_data, load_specification
-from lookalike.data.figurines import write_figurines
 from lookalike.files import write_json
 from lookalike.jobs import warnings_marked
 from lookalike.parameters import read

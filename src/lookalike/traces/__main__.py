@@ -9,12 +9,12 @@ from pathlib import Path
 import torch
 
 from lookalike.files import read_json
-from lookalike.source import ROOT
+from lookalike.paths import PACKAGE
 from lookalike.stages.trace import trace
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(ROOT)
+    print(PACKAGE)
     sys.stdout.flush()
     for request in read_json(Path(sys.argv[1]))["requests"]:
         trace(**request)

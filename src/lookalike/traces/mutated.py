@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import read_json, write_json
-from lookalike.source import PACKAGE, ROOT
+from lookalike.paths import PACKAGE
 
 
 def mutated_traces(find: str, replace: str, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -31,13 +31,14 @@ def mutated_traces(find: str, replace: str, requests: Mapping[str, Mapping[str, 
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copytree(ROOT, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
-        edit_once(folder / PACKAGE, find, replace)
+        copy = folder / PACKAGE.name
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        edit_once(copy, find, replace)
         outputs = {trace: str(folder / f"{number}.json") for number, trace in enumerate(requests)}
         asked = [{**request, "output": outputs[trace]} for trace, request in requests.items()]
         write_json(folder / "requests.json", {"requests": asked})
         ran = subprocess.run(
-            [sys.executable, "-m", f"{PACKAGE}.traces", str(folder / "requests.json")],
+            [sys.executable, "-m", f"{PACKAGE.name}.traces", str(folder / "requests.json")],
             env={**os.environ, "PYTHONPATH": name, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -46,7 +47,7 @@ def mutated_traces(find: str, replace: str, requests: Mapping[str, Mapping[str, 
         )
         if ran.returncode:
             raise ValueError(f"does not run: {ran.stderr.strip().splitlines()[-1]}")
-        if ran.stdout.splitlines()[0] != str(folder / PACKAGE):
+        if ran.stdout.splitlines()[0] != str(copy):
             raise ValueError(f"ran {ran.stdout.splitlines()[0]} in place of the changed copy")
         return {trace: read_json(path) for trace, path in outputs.items()}
 

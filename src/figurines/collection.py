@@ -1,0 +1,31 @@
+"""What a layout writes: the species of a data set and their pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from figurines.picture import Picture
+from figurines.species import Species
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The species of a data set and their pictures, which are taken when they are asked for.
+
+    Attributes:
+        species: in the order of their class ids.
+        train_classes: number of species for training; they come first.
+        shots: number of pictures of each species.
+        shoot: takes a picture, given the species' place and the picture's number among those of the species.
+    """
+
+    species: Sequence[Species]
+    train_classes: int
+    shots: Sequence[int]
+    shoot: Callable[[int, int], Picture]
+
+    def pictures(self, place: int) -> Iterator[tuple[int, Picture]]:
+        """The pictures of one species with their numbers, from 0."""
+        for number in range(self.shots[place]):
+            yield number, self.shoot(place, number)
