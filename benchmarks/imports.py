@@ -26,7 +26,7 @@ from measure import Finding, conclude, parser, seconds_of_command
 
 from lookalike.jobs import ADDRESS, PRELOADED, call
 from lookalike.parameters import merge, read
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.stages.download import obtain
 from lookalike.stages.split import assign
 

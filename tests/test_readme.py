@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from lookalike.claims import claim_runs, read_claims
-from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.parameters import read
-from lookalike.plan import Plan
-from lookalike.results import training_of
-from lookalike.trials import trial_runs
+from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import training_of
+from lookalike.plan.trials import trial_runs
 from projects import ROOT
 
 README = (ROOT / "README.md").read_text()

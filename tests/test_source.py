@@ -8,7 +8,7 @@ import pytest
 
 from lookalike import source
 from lookalike.paths import PACKAGE
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 
 FILES = {
     "losses/__init__.py": """

@@ -119,9 +119,9 @@ def _on_data(chosen: argparse.Namespace) -> int:
 
 
 def _on_plan(chosen: argparse.Namespace) -> int:
-    from lookalike.inputs import check_inputs
     from lookalike.parameters import merge, read
-    from lookalike.plan import Plan
+    from lookalike.plan.needs import check_inputs
+    from lookalike.plan.plan import Plan
 
     given = {key: value for key in ("scale", "seeds", "tables") if (value := getattr(chosen, key)) is not None}
     overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
@@ -136,7 +136,7 @@ def _on_plan(chosen: argparse.Namespace) -> int:
 
 def _on_measure(chosen: argparse.Namespace) -> int:
     from lookalike.parameters import read
-    from lookalike.plan import Plan
+    from lookalike.plan.plan import Plan
 
     if chosen.steps < 1:
         raise ValueError(f"--steps {chosen.steps}: at least 1 is measured")

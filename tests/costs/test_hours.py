@@ -5,7 +5,7 @@ import torch
 
 from lookalike.costs import hours
 from lookalike.costs.hours import StepCost, finished_seconds, kind_of, step_cost
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from trainings import METHODS, section
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

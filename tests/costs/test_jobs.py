@@ -3,7 +3,7 @@
 import pytest
 
 from lookalike.costs.jobs import distinct_jobs, distinct_runs, job_counts, strangers_of
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 

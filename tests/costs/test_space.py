@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
-from lookalike.plan import Plan
-from lookalike.scales import Dataset
+from lookalike.plan.plan import Plan
+from lookalike.plan.scales import Dataset
 from trainings import CROP, METHODS, learner, section
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True}

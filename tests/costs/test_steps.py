@@ -3,8 +3,8 @@
 import pytest
 
 from lookalike.costs.steps import training_steps
-from lookalike.plan import Plan
-from lookalike.sizes import equal_classes, role_sizes, training_composition
+from lookalike.plan.plan import Plan
+from lookalike.plan.sizes import equal_classes, role_sizes, training_composition
 from trainings import section
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

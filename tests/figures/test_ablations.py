@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from lookalike.figures import ablations
-from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.figures.form import Run
 from lookalike.figures.measured import read_measured
 from lookalike.figures.trends import always, difference, mostly, rising, table
-from lookalike.plan import Plan
+from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures
 
 MINI = {"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False}

@@ -9,12 +9,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from lookalike.figures.caption import caption, origin
-from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.figures.form import Check, Run
 from lookalike.figures.kinds import FIGURES
 from lookalike.figures.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
 from lookalike.parameters import read
-from lookalike.plan import Plan
+from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures
 from lookalike.stages.gallery import gallery
 

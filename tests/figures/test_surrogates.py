@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from lookalike.figures.entries import figure_runs, read_figures
 from lookalike.figures.form import Run
 from lookalike.figures.style import style
 from lookalike.figures.surrogates import checks_grid, checks_summary, data, draw_grid, draw_summary
 from lookalike.files import write_json
-from lookalike.plan import Plan
+from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.plan import Plan
 from projects import spoil
 
 LOSSES = ("contextual", "roadmap", "smooth_ap")

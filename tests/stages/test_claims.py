@@ -53,6 +53,6 @@ def test_a_file_without_the_claimed_metric_is_named(tmp_path):
 
 
 def test_judging_claims_needs_no_torch():
-    program = "import sys, lookalike.stages.claims, lookalike.claims; print('torch' in sys.modules)"
+    program = "import sys, lookalike.stages.claims, lookalike.plan.claims; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "False"

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from lookalike.fidelity import trials
+from lookalike.plan.fidelity import trials
 from lookalike.stages.fidelity import fidelity
 
 TRIAL = next(trial for trial in trials() if trial.option == "ties")

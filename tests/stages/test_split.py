@@ -8,7 +8,7 @@ from PIL import Image
 
 from lookalike.data import read_manifest
 from lookalike.parameters import read
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.stages.split import split
 
 TRAIN = {"batch_size": 8, "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"}}

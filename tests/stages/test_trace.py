@@ -6,7 +6,7 @@ import torch
 from lookalike.files import read_json
 from lookalike.parameters import read
 from lookalike.paths import project_root
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.stages.trace import trace
 from lookalike.traces.comparison import trace_difference
 

@@ -3,7 +3,7 @@
 import hashlib
 
 from lookalike.parameters import canonical, read
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.stages.track import track, uses_of, view_of
 
 TABLE = """

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from lookalike.plan.published import printed_table, published_numbers
 from lookalike.tables.cells import read_cells, table_cells, write_cells
-from lookalike.tables.published import printed_table, published_numbers
 from measured_runs import TABLE, run
 
 

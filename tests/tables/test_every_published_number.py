@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lookalike.tables.baselines import baselines
+from lookalike.plan.baselines import baselines
 from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
 from lookalike.tables.render import latex, markdown, page

@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from lookalike import fidelity
+from lookalike.plan import fidelity
 from lookalike.tables.fidelity import COLUMNS, document, fidelity_cells
 from projects import ROOT
 

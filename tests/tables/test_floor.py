@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

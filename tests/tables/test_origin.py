@@ -2,9 +2,9 @@
 
 import pytest
 
-from lookalike.fidelity import departures
 from lookalike.parameters import read
-from lookalike.plan import Plan
+from lookalike.plan.fidelity import departures
+from lookalike.plan.plan import Plan
 from lookalike.tables.origin import DEPARTURES, origin
 
 

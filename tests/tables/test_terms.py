@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lookalike.parameters import read
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.tables.origin import terms_of
 from lookalike.tables.terms import RATES, TERMS, has_part, row_costs
 from lookalike.training.learners import LEARNERS

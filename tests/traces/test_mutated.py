@@ -7,7 +7,7 @@ import pytest
 from lookalike.files import read_json
 from lookalike.parameters import read
 from lookalike.paths import PACKAGE, project_root
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.stages.mutation import mutation, overview
 from lookalike.traces.mutated import edit_once, mutated_traces
 from lookalike.traces.requests import mutation_requests, read_mutations, trace_name, traced

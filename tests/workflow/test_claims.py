@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from lookalike.claims import SIDES, claim_runs, read_claims
-from lookalike.plan import Plan
+from lookalike.plan.claims import SIDES, claim_runs, read_claims
+from lookalike.plan.plan import Plan
 
 pytestmark = pytest.mark.slow
 

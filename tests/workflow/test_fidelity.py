@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from lookalike.fidelity import trials
-from lookalike.plan import Plan
-from lookalike.trials import overruled_trials
+from lookalike.plan.fidelity import trials
+from lookalike.plan.plan import Plan
+from lookalike.plan.trials import overruled_trials
 from projects import make_project
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}

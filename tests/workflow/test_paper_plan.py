@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lookalike.costs.jobs import job_counts
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True}
 

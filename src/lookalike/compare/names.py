@@ -11,8 +11,8 @@ from typing import Any
 from lookalike.compare.runs import Results, Run, UnfinishedError, tracked_run
 from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.recipes import known
+from lookalike.plan.plan import Plan
+from lookalike.plan.recipes import known
 from lookalike.tracking import copy_of
 
 FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"

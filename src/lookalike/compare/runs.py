@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import about_model, read_json
-from lookalike.plan import Plan
-from lookalike.recipes import STAGES
-from lookalike.results import result_file, scoring_of
+from lookalike.plan.plan import Plan
+from lookalike.plan.recipes import STAGES
+from lookalike.plan.results import result_file, scoring_of
 from lookalike.tracking import IDENTITY, AwayError, Copy, copies_of, flat, is_tracked, metric_name
 
 CHECKPOINTS = ("best", "last")

@@ -20,9 +20,9 @@ from lookalike.data.decoded import GB, sampled
 from lookalike.data.roles import EMBEDDED, SEARCHED
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.scales import Dataset
-from lookalike.sizes import role_sizes
+from lookalike.plan.plan import Plan
+from lookalike.plan.scales import Dataset
+from lookalike.plan.sizes import role_sizes
 from lookalike.training.images import fixed_keys
 
 PROPORTION = 4 / 3  # of a photograph's sides, where no picture is at hand

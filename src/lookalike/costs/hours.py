@@ -12,7 +12,7 @@ import torch
 
 from lookalike.costs.stepping import measured_learner, now
 from lookalike.paths import project_root
-from lookalike.timings import seconds
+from lookalike.plan.timings import seconds
 
 PER_CLASS = 2
 PICTURES = 8  # of a measured step

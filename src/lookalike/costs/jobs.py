@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 
 STAGES = ("train", "embed", "evaluate", "segment")  # of the jobs that work with a model
 

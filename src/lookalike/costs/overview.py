@@ -19,8 +19,8 @@ from lookalike.costs.steps import training_steps
 from lookalike.data.roles import SEARCHED
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.sizes import role_sizes, training_composition
+from lookalike.plan.plan import Plan
+from lookalike.plan.sizes import role_sizes, training_composition
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 INDENT = " " * 11

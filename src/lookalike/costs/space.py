@@ -16,8 +16,8 @@ from lookalike.models.representations import REPRESENTATIONS
 from lookalike.models.saved import CHECKPOINTS
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.scales import Dataset
-from lookalike.sizes import role_sizes
+from lookalike.plan.scales import Dataset
+from lookalike.plan.sizes import role_sizes
 from lookalike.training.learner import named
 from lookalike.training.learners import LEARNERS
 

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from lookalike.parameters import canonical
+from lookalike.plan.sizes import Composition
 from lookalike.samplers import build_sampler
-from lookalike.sizes import Composition
 from lookalike.training.learner import named
 
 

@@ -26,7 +26,7 @@ def claims(
 
     Args:
         claims: entries of ``params/claims.yaml`` by name.
-        runs: as ``lookalike.claims.claim_runs`` gives them.
+        runs: as ``lookalike.plan.claims.claim_runs`` gives them.
         scale: what the scale calls itself.
         changed: JSON files with what the changed recipes reached, in the order of the runs.
         baseline: likewise of the baselines.

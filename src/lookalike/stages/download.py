@@ -17,7 +17,7 @@ from lookalike.data import ensure_data, load_specification
 from lookalike.files import write_json
 from lookalike.jobs import warnings_marked
 from lookalike.parameters import read
-from lookalike.scales import Dataset
+from lookalike.plan.scales import Dataset
 from lookalike.versions import reproduce
 
 

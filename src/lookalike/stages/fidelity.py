@@ -25,7 +25,7 @@ def fidelity(
     """Write all differences as CSV and the document as Markdown.
 
     Args:
-        runs: rows of `lookalike.trials.trial_runs`.
+        runs: rows of `lookalike.plan.trials.trial_runs`.
         scale: at which they ran.
         overruled: names of the trials that the scale leaves nothing of.
         metrics: JSON files of the trials, in the order of the runs.

@@ -27,7 +27,7 @@ def figures(
     Args:
         name: a key of ``lookalike.figures.kinds.FIGURES``.
         entry: of ``params/figures.yaml``.
-        runs: as ``lookalike.figures.entries.figure_runs`` gives them.
+        runs: as ``lookalike.plan.figures.figure_runs`` gives them.
         scale: what the scale calls itself.
         files: one of each run, in the order of the runs.
         output: path without extension; ``.csv`` holds the data, ``.svg`` and ``.png`` the picture, ``.json``

@@ -11,10 +11,10 @@ from lookalike.data import load_specification, read_layout, read_manifest
 from lookalike.data.manifest import with_file_hashes, write_manifest
 from lookalike.data.screening import check_readable, screened
 from lookalike.data.usable import check_usable
-from lookalike.inputs import check_batches
 from lookalike.jobs import warnings_marked
-from lookalike.plan import Plan
-from lookalike.sizes import sizes_of
+from lookalike.plan.needs import check_batches
+from lookalike.plan.plan import Plan
+from lookalike.plan.sizes import sizes_of
 from lookalike.stages.download import download
 from lookalike.versions import reproduce
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from lookalike.parameters import settings_digest
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.results import Stored, result_file, scoring_of
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import Stored, result_file, scoring_of
 from lookalike.tables.origin import rebuilding_options
 from lookalike.tracking import Uses, View, flat, tag_runs
 

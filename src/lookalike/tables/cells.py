@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.baselines import baselines
+from lookalike.plan.baselines import baselines
+from lookalike.plan.published import ROW, printed_rows, printed_table, repeated_row
 from lookalike.tables.pairs import paired_difference
-from lookalike.tables.published import ROW, printed_rows, printed_table, repeated_row
 
 CELL = ["row", "label", "dataset", "stand_in", "metric"]
 NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]

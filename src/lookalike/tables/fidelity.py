@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.fidelity import PAPERS, REASONS, Trial, choices, trials
 from lookalike.parameters import Settings, canonical
+from lookalike.plan.fidelity import PAPERS, REASONS, Trial, choices, trials
+from lookalike.plan.trials import USUAL
 from lookalike.tables.pairs import paired_difference
-from lookalike.trials import USUAL
 
 METRICS = ("R@1", "MAP@R")
 RUN = ("recipe", "unchanged", "dataset", "published")
@@ -42,7 +42,7 @@ def fidelity_cells(runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """What the trials change: one row per trial, data set and metric, in the order of the runs.
 
     Args:
-        runs: rows of `lookalike.trials.trial_runs`, each with the metrics of both recipes, as fractions, in
+        runs: rows of `lookalike.plan.trials.trial_runs`, each with the metrics of both recipes, as fractions, in
             ``metrics`` and ``metrics_unchanged``.
 
     Returns:

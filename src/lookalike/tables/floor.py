@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.parameters import Settings, read
-from lookalike.recipes import known
+from lookalike.plan.recipes import known
 
 FILE = "params/trivial.yaml"
 # What a trivial row has in common with the first row of its table: what is measured, not what is learned.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lookalike.fidelity import Departure
 from lookalike.parameters import Settings, canonical, read, settings_digest
-from lookalike.plan import Plan
-from lookalike.results import timing_files
+from lookalike.plan.fidelity import Departure
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import timing_files
 from lookalike.tables.terms import row_terms
 
 # Told by the metrics: which lists a data set was split by is known once it is read, what trained it once it is trained.
@@ -33,7 +33,7 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
         plan: of the call.
         run: row of ``Plan.runs_of``.
         metrics: file with the run's metrics.
-        listed: departures that concern the table, as `lookalike.fidelity.departures` gives them.
+        listed: departures that concern the table, as `lookalike.plan.fidelity.departures` gives them.
 
     Returns:
         ``metrics_file``; ``settings``, the digest of all settings that decide the result; ``departs``, marks of

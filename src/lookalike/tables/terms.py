@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.parameters import Settings
-from lookalike.timings import seconds
+from lookalike.plan.timings import seconds
 
 # Parts of the section ``train`` that are equal for all rows of a fair comparison; what else it holds makes the method.
 TERMS = ("batch_size", "mixed_precision", "image", "test_image", "optimiser", "schedule", "budget")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lookalike.parameters import Settings, read
-from lookalike.plan import Plan
-from lookalike.recipes import known
+from lookalike.plan.plan import Plan
+from lookalike.plan.recipes import known
 
 FILE = "params/mutations.yaml"
 

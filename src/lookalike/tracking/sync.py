@@ -19,8 +19,8 @@ from typing import Any
 from lookalike.files import about_model, read_json
 from lookalike.parameters import Settings, merge
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.results import KINDS, result_file
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import KINDS, result_file
 from lookalike.stages.track import uses_of, view_of
 from lookalike.text import counted
 from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, open_client

@@ -7,9 +7,9 @@ from typing import Any
 
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.recipes import known
-from lookalike.scales import Dataset
+from lookalike.plan.plan import Plan
+from lookalike.plan.recipes import known
+from lookalike.plan.scales import Dataset
 from lookalike.source import lookup
 
 FILE = "params/figures.yaml"

@@ -8,7 +8,6 @@ import pytest
 import yaml
 from torch import nn
 
-from lookalike import fidelity
 from lookalike.losses import LOSSES, build_loss
 from lookalike.methods.avsl.loss import TERMS as AVSL_TERMS
 from lookalike.methods.avsl.loss import AVSLLoss
@@ -22,7 +21,8 @@ from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.models.embedder import Embedder
 from lookalike.models.tiny import Tiny
 from lookalike.parameters import check, merge, read
-from lookalike.recipes import check_recipe, read_recipes, sections_on
+from lookalike.plan import fidelity
+from lookalike.plan.recipes import check_recipe, read_recipes, sections_on
 from lookalike.samplers import SAMPLERS, build_sampler
 from projects import ROOT
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lookalike.fidelity import trials
-from lookalike.plan import Plan
-from lookalike.trials import overruled_trials, trial_runs
+from lookalike.plan.fidelity import trials
+from lookalike.plan.plan import Plan
+from lookalike.plan.trials import overruled_trials, trial_runs
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lookalike.claims import claim_runs, read_claims
 from lookalike.parameters import read
-from lookalike.plan import Plan
+from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.plan import Plan
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from lookalike.parameters import _Loader
-from lookalike.plan import Plan
-from lookalike.tables.published import published_numbers
+from lookalike.plan.plan import Plan
+from lookalike.plan.published import published_numbers
 from projects import ROOT
 
 FILE = ROOT / "params" / "published" / "settings.csv"

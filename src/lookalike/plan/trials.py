@@ -1,12 +1,12 @@
-"""Runs that try the options of `lookalike.fidelity`, each beside its unchanged recipe."""
+"""Runs that try the options of `lookalike.plan.fidelity`, each beside its unchanged recipe."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from lookalike.fidelity import Trial, trials
-from lookalike.plan import Plan
-from lookalike.scales import Dataset
+from lookalike.plan.fidelity import Trial, trials
+from lookalike.plan.plan import Plan
+from lookalike.plan.scales import Dataset
 
 USUAL = "cub"  # the published data set that a choice is tried on unless it changes nothing there
 

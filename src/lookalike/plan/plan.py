@@ -17,10 +17,10 @@ import pandas as pd
 
 from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import project_root
-from lookalike.recipes import IncompatibleError, check_recipe, is_right, known, read_recipes, sections_on
-from lookalike.scales import Dataset, read_scale
-from lookalike.sweeps import Point, Sweep, by_reason, read_sweeps
-from lookalike.tables.entries import check_table, read_tables
+from lookalike.plan.recipes import IncompatibleError, check_recipe, is_right, known, read_recipes, sections_on
+from lookalike.plan.scales import Dataset, read_scale
+from lookalike.plan.sweeps import Point, Sweep, by_reason, read_sweeps
+from lookalike.plan.tables import check_table, read_tables
 from lookalike.tables.floor import trivial_rows
 from lookalike.tables.terms import Row, terms_notes
 

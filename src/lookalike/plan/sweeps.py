@@ -10,7 +10,7 @@ from typing import Any
 
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.recipes import known
+from lookalike.plan.recipes import known
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Point:
     Attributes:
         name: of its recipe.
         at: axis to value.
-        layers: of its recipe, as `lookalike.recipes.read_recipes` gives them.
+        layers: of its recipe, as `lookalike.plan.recipes.read_recipes` gives them.
     """
 
     name: str

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lookalike import parameters
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from projects import ROOT, path_in, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
@@ -14,7 +14,7 @@ MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": 
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered():
-    from lookalike.tables.published import published_numbers
+    from lookalike.plan.published import published_numbers
 
     published_numbers.cache_clear()
     yield
@@ -266,7 +266,7 @@ def test_unknown_configuration_is_refused():
 
 def test_planning_imports_neither_torch_nor_mlflow():
     program = (
-        "import sys; from lookalike.plan import Plan; "
+        "import sys; from lookalike.plan.plan import Plan; "
         f"plan = Plan({MINI!r}); plan.runs; plan.shared('train', 'margin', 'figurines_birds'); "
         "from lookalike.source import code_digest; "
         "code_digest(['lookalike.stages.train:train'], plan.settings('margin', 'figurines_birds')); "

@@ -6,10 +6,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from lookalike.batch_needs import unmet_need
-from lookalike.inputs import check_archives, check_batches, check_inputs
 from lookalike.parameters import read
-from lookalike.plan import Plan
+from lookalike.plan.batch_needs import unmet_need
+from lookalike.plan.needs import check_archives, check_batches, check_inputs
+from lookalike.plan.plan import Plan
 from lookalike.samplers import build_sampler
 
 LEFT_OUT = "compared_multi_similarity"  # whose sampler draws with replacement, so that any number of classes is enough

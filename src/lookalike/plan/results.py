@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lookalike.plan import Plan
-from lookalike.timings import timing_pattern
+from lookalike.plan.plan import Plan
+from lookalike.plan.timings import timing_pattern
 
 # Kind of file: the stage whose settings name it, its folder and its ending.
 KINDS = {

@@ -11,8 +11,8 @@ from typing import Any
 
 from lookalike.parameters import Settings, check, merge, read
 from lookalike.paths import project_root
-from lookalike.recipes import known
-from lookalike.tables.published import known_datasets
+from lookalike.plan.published import known_datasets
+from lookalike.plan.recipes import known
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
 FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales

@@ -8,9 +8,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from lookalike import fidelity, source
+from lookalike import source
 from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
+from lookalike.plan import fidelity
 
 STAGES = ("train", "embed", "evaluate", "segment")
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
@@ -75,7 +76,7 @@ def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
     """All recipes, each as layers to lay over each other, and the files that define them: their papers.
 
     The layers are ``params/defaults.yaml``, the file's defaults, the recipes that it is ``like``, and its own values.
-    To the recipes of the files come those that try the options of `lookalike.fidelity`.
+    To the recipes of the files come those that try the options of `lookalike.plan.fidelity`.
 
     Raises:
         ValueError: for a name that two files use, a recipe that is like itself or like none.

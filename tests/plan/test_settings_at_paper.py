@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lookalike.plan import Plan
+from lookalike.plan.plan import Plan
 from lookalike.training.optimiser import set_rates
 
 

@@ -16,7 +16,7 @@ from lookalike.data.splits import read_layout
 from lookalike.data.usable import check_usable
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.scales import Dataset
+from lookalike.plan.scales import Dataset
 
 Sizes = dict[str, tuple[int, int]]  # by role pictures and classes
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.recipes import known
-from lookalike.tables.published import known_datasets, papers, printed_rows, printed_table, repeated_row
+from lookalike.plan.published import known_datasets, papers, printed_rows, printed_table, repeated_row
+from lookalike.plan.recipes import known
 
 OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1", "NMI")
 OF_REGIONS = tuple(

@@ -7,8 +7,8 @@ from typing import Any
 
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.plan import Plan
-from lookalike.recipes import known
+from lookalike.plan.plan import Plan
+from lookalike.plan.recipes import known
 
 FILE = "params/claims.yaml"
 SIDES = ("changed", "baseline")

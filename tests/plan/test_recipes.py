@@ -6,8 +6,8 @@ from lookalike import source
 from lookalike.losses import LOSSES
 from lookalike.losses.batch import BatchLoss
 from lookalike.parameters import merge
-from lookalike.plan import Plan
-from lookalike.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
+from lookalike.plan.plan import Plan
+from lookalike.plan.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
 from lookalike.training.learners import LEARNERS
 from projects import spoil
 
