@@ -1,10 +1,10 @@
 """Share of imports in the processor time of one short training, as the project runs it.
 
 Run ``python benchmarks/imports.py``. One parent per call of Snakemake imports everything and forks a child per job (see
-`lookalike.jobs`). A training then pays: the job's script, with what Snakemake puts in front of it; the imports that its
-child still makes; and a part of the parent's imports, which all trainings of a call on `mini` share. The plain path is
-a process of its own that imports everything. The child's imports are told by the modules it has and its parent had
-not: a second child imports those and does nothing else. Data and MLflow's database are made in a temporary folder.
+`lookalike.running.jobs`). A training then pays: the job's script, with what Snakemake puts in front of it; the imports
+that its child still makes; and a part of the parent's imports, which all trainings of a call on `mini` share. The plain
+path is a process of its own that imports everything. The child's imports are told by the modules it has and its parent
+had not: a second child imports those and does nothing else. Data and MLflow's database are made in a temporary folder.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 
 from measure import Finding, conclude, parser, seconds_of_command
 
-from lookalike.jobs import ADDRESS, PRELOADED, call
 from lookalike.parameters import merge, read
 from lookalike.plan.plan import Plan
+from lookalike.running.jobs import ADDRESS, PRELOADED, call
 from lookalike.stages.download import obtain
 from lookalike.stages.split import assign
 
@@ -35,7 +35,7 @@ PACKAGES = ("torch", "torchvision", "pytorch_metric_learning.losses", "mlflow")
 RECIPE, DATASET = "proxy_anchor", "figurines_birds"
 SCRIPT = """
 import time
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 with open(snakemake.output[0], "w") as stream:
     stream.write(str(time.process_time()))
 """

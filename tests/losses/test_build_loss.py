@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from lookalike import source
 from lookalike.losses import LOSSES, build_loss
 from lookalike.losses.margin import MarginLoss
+from lookalike.running import code
 
 NAMES = {
     *("contrastive", "contrastive_cosine", "triplet", "triplet_random", "triplet_semihard", "triplet_softhard"),
@@ -25,8 +25,8 @@ def test_every_baseline_has_its_name():
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_loss_is_found_in_the_syntax_tree_with_all_its_arguments(name):
-    definition = source.lookup("lookalike.losses", "LOSSES")[name]
-    assert source.constructor_arguments(definition) == set(inspect.signature(LOSSES[name]).parameters)
+    definition = code.lookup("lookalike.losses", "LOSSES")[name]
+    assert code.constructor_arguments(definition) == set(inspect.signature(LOSSES[name]).parameters)
 
 
 def test_a_parameter_that_a_loss_needs_is_asked_for():

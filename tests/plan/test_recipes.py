@@ -2,12 +2,12 @@
 
 import pytest
 
-from lookalike import source
 from lookalike.losses import LOSSES
 from lookalike.losses.batch import BatchLoss
 from lookalike.parameters import merge
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
+from lookalike.running import code
 from lookalike.training.learners import LEARNERS
 from projects import spoil
 
@@ -302,7 +302,7 @@ def test_levels_of_fidelity_that_a_paper_does_not_have_are_refused(params, level
 def test_what_is_known_of_methods_fits_their_code():
     assert SCORINGS_OF.keys() == LEARNERS.keys()
     assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}
-    diml = source.constructor_arguments("lookalike.methods.diml.model:DIML")
+    diml = code.constructor_arguments("lookalike.methods.diml.model:DIML")
     options = diml - {"embedder", "feature_layer", "projection"}
     assert READ["locations"] | READ["structural_matching"] == options
     assert not READ["locations"] & READ["structural_matching"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lookalike.versions import reason, reproduce
+from lookalike.running.dvc import reason, reproduce
 from projects import ROOT
 
 SPLIT = "data/splits/figurines_birds.csv"

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from snakemake.io import IOFile
 
-from lookalike.calls import drop_locks_of_the_dead
+from lookalike.running.locks import drop_locks_of_the_dead
 from lookalike.plan.claims import ATTRIBUTIONS, claim_runs, read_claims
-from lookalike.devices import loading_threads, visible_devices
+from lookalike.running.devices import loading_threads, visible_devices
 from lookalike.plan.fidelity import PAPERS, choices, departures
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.needs import check_archives, check_inputs
-from lookalike.jobs import start_parent
+from lookalike.running.jobs import start_parent
 from lookalike.parameters import read_yaml
 from lookalike.paths import PACKAGE, episodes_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import known
 from lookalike.plan.results import result_file, result_pattern
-from lookalike.source import code_digest
+from lookalike.running.code import code_digest
 from lookalike.tables.older import refuse_unnoticed
 from lookalike.tables.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.timings import timing_pattern

@@ -1,6 +1,6 @@
 """Measure where the attention of a trained model lies."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "attribute",

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from lookalike.files import write_text
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 
 with job_log("benchmark", snakemake.log[0]):
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

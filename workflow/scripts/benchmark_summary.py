@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from lookalike.files import write_text
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 
 with job_log("benchmark_summary", snakemake.log[0]):
     command = [sys.executable, snakemake.input.script, *snakemake.input.findings]

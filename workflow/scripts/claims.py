@@ -1,6 +1,6 @@
 """Hold the papers' claims against the measured runs."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.claims import claims
 
 with job_log("claims", snakemake.log[0]):

@@ -1,7 +1,7 @@
 """Get one data set onto the disk."""
 
-from lookalike.jobs import job_log
 from lookalike.plan.plan import Plan
+from lookalike.running.jobs import job_log
 from lookalike.stages.download import download
 
 with job_log("download", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Embed the test pictures with a trained model."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "embed",

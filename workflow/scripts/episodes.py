@@ -1,6 +1,6 @@
 """Draw the episodes of a data set."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.episodes import episodes
 
 with job_log("episodes", snakemake.log[0]):

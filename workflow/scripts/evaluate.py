@@ -1,6 +1,6 @@
 """Score one set of embeddings."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "evaluate",

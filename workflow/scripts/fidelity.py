@@ -1,6 +1,6 @@
 """Assemble what each choice between paper and released code changes."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.fidelity import fidelity
 
 with job_log("fidelity", snakemake.log[0]):

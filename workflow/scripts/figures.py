@@ -1,6 +1,6 @@
 """Compute and draw one figure."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "figures",

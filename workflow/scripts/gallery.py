@@ -1,6 +1,6 @@
 """Put all figures on one page."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.gallery import gallery
 
 with job_log("gallery", snakemake.log[0]):

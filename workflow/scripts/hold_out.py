@@ -1,6 +1,6 @@
 """Hold out classes."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.hold_out import hold_out
 
 with job_log("hold_out", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Plant one mistake in a copy of the package, and see whether the gate closes."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.mutation import mutation
 
 with job_log("mutation", snakemake.log[0]):

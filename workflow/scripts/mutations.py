@@ -1,6 +1,6 @@
 """Say what closed the gate on each mistake."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.mutation import overview
 
 with job_log("mutations", snakemake.log[0]):

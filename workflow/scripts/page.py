@@ -1,6 +1,6 @@
 """Put all tables on one page."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.page import page
 
 with job_log("page", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Keep a data set's pictures in another size for all runs."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.pictures import pictures
 
 with job_log("pictures", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Write the committed numbers anew."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.regression import record
 
 with job_log("reference", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Write the committed traces anew."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.regression import record_traces
 
 with job_log("reference_traces", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Hold tables and traces against the committed ones."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.regression import regression
 
 with job_log("regression", snakemake.log[0]):

@@ -1,6 +1,6 @@
 """Segment the episodes of a data set."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "segment",

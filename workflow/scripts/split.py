@@ -1,7 +1,7 @@
 """Split one data set into roles."""
 
-from lookalike.jobs import job_log
 from lookalike.plan.plan import Plan
+from lookalike.running.jobs import job_log
 from lookalike.stages.split import split
 
 with job_log("split", snakemake.log[0]):

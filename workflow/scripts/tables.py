@@ -1,6 +1,6 @@
 """Assemble one table."""
 
-from lookalike.jobs import call, job_log
+from lookalike.running.jobs import call, job_log
 from lookalike.stages.tables import tables
 
 with job_log("tables", snakemake.log[0]):

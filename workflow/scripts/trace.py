@@ -1,6 +1,6 @@
 """Trace one recipe."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "trace",

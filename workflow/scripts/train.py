@@ -1,6 +1,6 @@
 """Train one recipe on one data set with one seed."""
 
-from lookalike.jobs import call
+from lookalike.running.jobs import call
 
 call(
     "train",

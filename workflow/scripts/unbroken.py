@@ -1,6 +1,6 @@
 """Hold unbroken runs against each other."""
 
-from lookalike.jobs import job_log
+from lookalike.running.jobs import job_log
 from lookalike.stages.regression import unbroken
 
 with job_log("unbroken", snakemake.log[0]):

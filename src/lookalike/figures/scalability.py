@@ -17,9 +17,9 @@ import pandas as pd
 import torch
 from torch import nn
 
-from lookalike.devices import visible_devices
 from lookalike.figures.form import Check, Figure, Run
 from lookalike.losses import LOSSES
+from lookalike.running.devices import visible_devices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -10,7 +10,7 @@ from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import known
 from lookalike.plan.scales import Dataset
-from lookalike.source import lookup
+from lookalike.running.code import lookup
 
 FILE = "params/figures.yaml"
 

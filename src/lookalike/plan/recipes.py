@@ -8,10 +8,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from lookalike import source
 from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
 from lookalike.plan import fidelity
+from lookalike.running.code import constructor_arguments, lookup
 
 STAGES = ("train", "embed", "evaluate", "segment")
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
@@ -164,7 +164,7 @@ def check_recipe(sections: Settings, place: str) -> None:
     check(sections, "recipe", place)
     for (stage, part), (module, dictionary) in LOOKUPS.items():
         chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
-        entries = source.lookup(module, dictionary)
+        entries = lookup(module, dictionary)
         if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
             known(chosen["name"], entries, f"{at}.name")
         if part != "backbone":
@@ -206,8 +206,8 @@ def is_right(sections: Settings) -> bool:
 def losses_of(method: str) -> dict[str, str]:
     """Losses that a method can be trained with: the plain ones, or for AVSL and DIML their own forms of some."""
     if method in ("avsl", "diml"):
-        return source.lookup(f"lookalike.methods.{method}.loss", "TERMS")
-    losses = source.lookup("lookalike.losses", "LOSSES")
+        return lookup(f"lookalike.methods.{method}.loss", "TERMS")
+    losses = lookup("lookalike.losses", "LOSSES")
     if method == "sam":
         del losses["contextual"]  # has no tuples that could be mined
     return losses
@@ -297,4 +297,4 @@ def _loss_arguments(method: str, definition: str) -> set[str]:
 
 
 def _arguments(definitions: Iterable[str]) -> set[str]:
-    return {name for definition in definitions for name in source.constructor_arguments(definition)} - SUPPLIED
+    return {name for definition in definitions for name in constructor_arguments(definition)} - SUPPLIED

@@ -15,10 +15,10 @@ from typing import Any
 from figurines import write_figurines
 from lookalike.data import ensure_data, load_specification
 from lookalike.files import write_json
-from lookalike.jobs import warnings_marked
 from lookalike.parameters import read
 from lookalike.plan.scales import Dataset
-from lookalike.versions import reproduce
+from lookalike.running.dvc import reproduce
+from lookalike.running.jobs import warnings_marked
 
 
 def download(dataset: Dataset, *, archives: str) -> None:

@@ -11,12 +11,12 @@ from lookalike.data import load_specification, read_layout, read_manifest
 from lookalike.data.manifest import with_file_hashes, write_manifest
 from lookalike.data.screening import check_readable, screened
 from lookalike.data.usable import check_usable
-from lookalike.jobs import warnings_marked
 from lookalike.plan.needs import check_batches
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import sizes_of
+from lookalike.running.dvc import reproduce
+from lookalike.running.jobs import warnings_marked
 from lookalike.stages.download import download
-from lookalike.versions import reproduce
 
 
 def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int = 1) -> None:

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from lookalike.devices import loading_threads, own_device, visible_devices
+from lookalike.running.devices import loading_threads, own_device, visible_devices
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from lookalike.devices import own_device
+from lookalike.running.devices import own_device
 with own_device(1, Path(sys.argv[1])) as device:
     print(device, flush=True)
     time.sleep(30)
@@ -69,6 +69,8 @@ def test_impossible_wishes_are_refused(monkeypatch):
     [(16, 1, 16), (64, 1, 16), (16, 2, 8), (24, 4, 6), (2, 2, 2), (2, 0, 8)],
 )
 def test_a_job_beside_a_device_has_its_share_of_the_cores(monkeypatch, cores, devices, expected):
-    monkeypatch.setattr("lookalike.devices.visible_devices", lambda: [str(number) for number in range(devices)])
-    monkeypatch.setattr("lookalike.devices.os.sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    monkeypatch.setattr("lookalike.running.devices.visible_devices", lambda: [str(number) for number in range(devices)])
+    monkeypatch.setattr(
+        "lookalike.running.devices.os.sched_getaffinity", lambda process: set(range(cores)), raising=False
+    )
     assert loading_threads() == expected

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lookalike import source
 from lookalike.paths import PACKAGE
 from lookalike.plan.plan import Plan
+from lookalike.running import code
 
 FILES = {
     "losses/__init__.py": """
@@ -86,7 +86,7 @@ def package(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(code, "ROOT", tmp_path)
     forget()
     yield folder
     forget()
@@ -94,12 +94,12 @@ def package(tmp_path, monkeypatch):
 
 def forget():
     for name in ("_digest", "_parse", "_path", "_lookup", "_lookup_keys", "_tree", "constructor_arguments"):
-        getattr(source, name).cache_clear()
+        getattr(code, name).cache_clear()
 
 
 def digests():
     forget()
-    return {name: source.code_digest(["lookalike.stage:run"], {"loss": {"name": name}}) for name in ("first", "second")}
+    return {name: code.code_digest(["lookalike.stage:run"], {"loss": {"name": name}}) for name in ("first", "second")}
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -153,21 +153,21 @@ def test_an_import_inside_a_function_counts(package):
 
 def test_an_entry_that_is_only_chosen_by_a_default_counts(package):
     entry_point = ["lookalike.losses.mined:MinedLoss"]
-    before = source.code_digest(entry_point)
+    before = code.code_digest(entry_point)
     edit(package / "miners.py", "return 2", "return 3")
     forget()
-    assert source.code_digest(entry_point) == before
+    assert code.code_digest(entry_point) == before
     edit(package / "miners.py", "return 1", "return 3")
     forget()
-    assert source.code_digest(entry_point) != before
+    assert code.code_digest(entry_point) != before
 
 
 def test_lookup_tells_where_an_entry_is_defined(package):
-    assert source.lookup("lookalike.losses", "LOSSES") == {
+    assert code.lookup("lookalike.losses", "LOSSES") == {
         "first": "lookalike.losses.first:FirstLoss",
         "second": "lookalike.losses.second:SecondLoss",
     }
-    assert source.constructor_arguments("lookalike.losses.first:FirstLoss") == {"margin", "classes"}
+    assert code.constructor_arguments("lookalike.losses.first:FirstLoss") == {"margin", "classes"}
 
 
 def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one(package):
@@ -177,28 +177,28 @@ def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one(package)
         "class NextLoss(first.FirstLoss):\n    pass\n"
     )
     forget()
-    assert source.constructor_arguments("lookalike.losses.plain:PlainLoss") == set()
-    assert source.constructor_arguments("lookalike.losses.plain:NextLoss") == {"margin", "classes"}
+    assert code.constructor_arguments("lookalike.losses.plain:PlainLoss") == set()
+    assert code.constructor_arguments("lookalike.losses.plain:NextLoss") == {"margin", "classes"}
 
 
 def test_an_option_named_like_a_loss_does_not_choose_it(package):
     settings = {"loss": {"name": "first", "second": 0.5}}
-    before = source.code_digest(["lookalike.stage:run"], settings)
+    before = code.code_digest(["lookalike.stage:run"], settings)
     edit(package / "losses" / "second.py", "SCALE = 2", "SCALE = 3")
     forget()
-    assert source.code_digest(["lookalike.stage:run"], settings) == before
+    assert code.code_digest(["lookalike.stage:run"], settings) == before
 
 
 def test_a_missing_module_or_name_is_refused(package):
     with pytest.raises(ValueError, match=r"no module 'lookalike.nothing'"):
-        source.code_digest(["lookalike.nothing:run"])
+        code.code_digest(["lookalike.nothing:run"])
     with pytest.raises(ValueError, match=r"defines no 'walk'; it has .*run"):
-        source.code_digest(["lookalike.stage:walk"])
+        code.code_digest(["lookalike.stage:walk"])
 
 
 def test_the_real_training_stage_reaches_its_loss_and_its_loop():
     def of(loss):
-        return source.code_digest(["lookalike.stages.train:train"], {"method": "embedder", "loss": {"name": loss}})
+        return code.code_digest(["lookalike.stages.train:train"], {"method": "embedder", "loss": {"name": loss}})
 
     assert of("margin") == of("margin")
     assert of("margin") != of("proxy_anchor")
@@ -213,7 +213,7 @@ def plan():
 def real(tmp_path, monkeypatch):
     """A copy of the package itself to edit."""
     shutil.copytree(PACKAGE, tmp_path / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(code, "ROOT", tmp_path)
     forget()
     yield tmp_path / "lookalike"
     forget()
@@ -226,7 +226,7 @@ def of_recipes(plan):
     """Digest by recipe and stage."""
     forget()
     return {
-        (recipe, stage): source.code_digest(
+        (recipe, stage): code.code_digest(
             [f"lookalike.stages.{stage}:{stage}"], plan.settings(recipe, "figurines_birds", stage)
         )
         for recipe in RECIPES
@@ -305,6 +305,6 @@ def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan
 
 
 def test_what_mlflow_is_told_is_no_part_of_the_code_behind_a_result():
-    modules = {module for module, _ in source._closure(("lookalike.stages.train:train",), frozenset())}
+    modules = {module for module, _ in code._closure(("lookalike.stages.train:train",), frozenset())}
     assert "lookalike.training.loop" in modules
     assert not [module for module in modules if module.startswith("lookalike.tracking")]

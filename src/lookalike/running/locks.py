@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lookalike.posix import fcntl
+from lookalike.running.posix import fcntl
 
 _held: list[int] = []  # open descriptors; the kernel drops their locks when this process ends
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from lookalike.posix import fcntl
+from lookalike.running.posix import fcntl
 
 
 def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: Path = Path("/dev")) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lookalike import jobs
+from lookalike.running import jobs
 
 EVALUATE = {
     "settings": {},

@@ -3,13 +3,13 @@
 import subprocess
 import sys
 
-from lookalike import calls
-from lookalike.calls import drop_locks_of_the_dead
+from lookalike.running import locks as calls
+from lookalike.running.locks import drop_locks_of_the_dead
 
 LIVE = """
 import sys, time
 from pathlib import Path
-from lookalike.calls import drop_locks_of_the_dead
+from lookalike.running.locks import drop_locks_of_the_dead
 drop_locks_of_the_dead(Path(sys.argv[1]))
 print("alive", flush=True)
 time.sleep(30)

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from lookalike.devices import own_device
+from lookalike.running.devices import own_device
 
 ADDRESS = "LOOKALIKE_PARENT"  # environment variable with the socket of the preloaded parent
 # Of the C library: pages that a step has freed serve the next step, instead of going back to the kernel in between.
@@ -64,7 +64,7 @@ def start_parent(*, tracked: bool) -> subprocess.Popen[bytes]:
         tracked: whether its jobs log to MLflow.
     """
     address = str(Path(tempfile.mkdtemp(prefix="lookalike-")) / "parent.sock")
-    command = [sys.executable, "-m", "lookalike.jobs", address, *PRELOADED, *(PRELOADED_TO_TRACK if tracked else ())]
+    command = [sys.executable, "-m", __name__, address, *PRELOADED, *(PRELOADED_TO_TRACK if tracked else ())]
     parent = subprocess.Popen(command, stdin=subprocess.PIPE, env={**ALLOCATION, **os.environ})
     os.environ[ADDRESS] = address
     return parent
