@@ -14,7 +14,7 @@ import lookalike
 for name in dir(lookalike):
     getattr(lookalike, name)
 import lookalike.losses, lookalike.metrics.retrieval, lookalike.miners, lookalike.models.embedder, lookalike.samplers
-import lookalike.segmentation, lookalike.training.learners
+import lookalike.segmentation, lookalike.learners
 """
 PIECES = """
 import re, pathlib
@@ -58,7 +58,7 @@ def test_the_command_says_it_in_one_line():
     assert done.stderr == f"lookalike: jsonschema {NEEDED}\n"
 
 
-@pytest.mark.parametrize("module", ["calls", "devices", "jobs"])
+@pytest.mark.parametrize("module", ["locks", "devices", "jobs"])
 def test_where_there_is_no_fcntl_the_workflow_names_the_systems_that_it_runs_on(module):
-    done = without(("fcntl",), f"import lookalike.{module}")
+    done = without(("fcntl",), f"import lookalike.running.{module}")
     assert done.stderr.splitlines()[-1].startswith("ImportError: lookalike's workflow needs Linux or macOS")

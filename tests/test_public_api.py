@@ -16,8 +16,8 @@ PUBLIC = {
     "DIMLLoss": "lookalike.methods.diml.loss",
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
-    "load": "lookalike.models.saved",
-    "transform_of": "lookalike.models.saved",
+    "load": "lookalike.learners.saved",
+    "transform_of": "lookalike.learners.saved",
 }
 
 HEAVY = "print(*sorted({'torch', 'torchvision', 'numpy'} & set(sys.modules)))"

@@ -1,5 +1,7 @@
 """The public names. They are loaded from these modules when they are first used."""
 
+from lookalike.learners.saved import load as load
+from lookalike.learners.saved import transform_of as transform_of
 from lookalike.methods.avsl.loss import AVSLLoss as AVSLLoss
 from lookalike.methods.avsl.model import AVSL as AVSL
 from lookalike.methods.contextual.loss import ContextualLoss as ContextualLoss
@@ -7,7 +9,5 @@ from lookalike.methods.diml.loss import DIMLLoss as DIMLLoss
 from lookalike.methods.diml.model import DIML as DIML
 from lookalike.methods.sam.loss import SimilarityMiningLoss as SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention as SimilarityAttention
-from lookalike.models.saved import load as load
-from lookalike.models.saved import transform_of as transform_of
 
 __version__: str

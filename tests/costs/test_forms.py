@@ -6,9 +6,9 @@ from PIL import Image
 
 from lookalike.costs.forms import copies_bytes, decoded_bytes
 from lookalike.costs.jobs import distinct_jobs
-from lookalike.manifest import read_role
 from lookalike.plan.plan import Plan
 from lookalike.training.decoding import Decoder
+from lookalike.training.roles import read_role
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True, "decoded_gb": 20}
 

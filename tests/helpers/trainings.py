@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from lookalike.learners import LEARNERS
 from lookalike.parameters import merge
 from lookalike.training.learner import Learner
-from lookalike.training.learners import LEARNERS
 
 CROP = 24
 CLASSES = 3

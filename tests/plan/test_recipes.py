@@ -2,13 +2,13 @@
 
 import pytest
 
+from lookalike.learners import LEARNERS
 from lookalike.losses import LOSSES
 from lookalike.losses.batch import BatchLoss
 from lookalike.parameters import merge
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
 from lookalike.running import code
-from lookalike.training.learners import LEARNERS
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

@@ -10,14 +10,14 @@ from PIL import Image
 
 from lookalike.data import read_manifest, write_manifest
 from lookalike.files import write_tensors
-from lookalike.manifest import read_role
+from lookalike.learners.saved import load
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
-from lookalike.models.saved import load
 from lookalike.stages import attribute as stage
 from lookalike.stages.attribute import attribute, described, draw_triplets
 from lookalike.training.images import Images, batches
+from lookalike.training.roles import read_role
 from trainings import CROP, learner, section, write_dataset
 
 LABELS = torch.tensor([4, 7, 4, 9, 7, 4, 4, 7])  # class 9 has one picture

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from lookalike.files import read_tensors, unpacked_names, write_tensors
-from lookalike.manifest import read_role
-from lookalike.models.saved import load
+from lookalike.learners.saved import load
 from lookalike.stages.embed import embed
 from lookalike.training.images import Images, batches
+from lookalike.training.roles import read_role
 from trainings import learner, section, write_dataset
 
 SETTINGS = {"batch_size": 5, "representation": {"name": "own"}, "training_pictures": False}

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from lookalike.data import read_manifest, write_manifest
-from lookalike.manifest import read_role
 from lookalike.stages.pictures import pictures
 from lookalike.training.images import Images
+from lookalike.training.roles import read_role
 from trainings import write_dataset
 
 SETTINGS = {"shorter_side_px": 20, "encoding": "png", "broken": "stop"}

@@ -12,8 +12,8 @@ from PIL import Image
 from lookalike.data import write_manifest
 from lookalike.data.pictures import read_picture
 from lookalike.data.readers.pascal5i import read_mask
+from lookalike.learners.saved import load
 from lookalike.methods.sam.head import trunk_and_head
-from lookalike.models.saved import load
 from lookalike.segmentation import iou_counts, mean_iou
 from lookalike.segmentation.attention import episode_maps
 from lookalike.segmentation.cuts import grabcut

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from lookalike.learners import LEARNERS
 from lookalike.parameters import read
 from lookalike.plan.plan import Plan
 from lookalike.tables.origin import terms_of
 from lookalike.tables.terms import RATES, TERMS, has_part, row_costs
-from lookalike.training.learners import LEARNERS
 
 OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
 EMBEDDING = {

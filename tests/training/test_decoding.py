@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lookalike.manifest import read_role
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader, in_order
+from lookalike.training.roles import read_role
 from trainings import SETTINGS, write_dataset
 
 VIEWS = {

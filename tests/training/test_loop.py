@@ -5,10 +5,10 @@ import pytest
 import torch
 from PIL import Image
 
+from lookalike.learners import LEARNERS
 from lookalike.samplers import build_sampler
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Images, Loader
-from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import fit, seed_everything
 
 VIEW = {"resize_px": 28, "crop_px": 24, "scale": [0.5, 1.0], "ratio": [0.8, 1.25], "flip": 0.5}

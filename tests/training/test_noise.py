@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from figurines.preset import collect, preset_named
 from figurines.species import difference
-
-from lookalike.manifest import Role
 from lookalike.parameters import read
 from lookalike.training.noise import disturbed
+from lookalike.training.roles import Role
 
 NONE = {"labels": 0.0, "images": 0.0, "classes": 1.0}
 CLASS_IDS = torch.tensor([3, 5, 8, 13, 21])

@@ -16,11 +16,11 @@ from lookalike.costs.cards import Measured, card_of, write_card
 from lookalike.costs.hours import Kind, device_at_hand, kind_of
 from lookalike.costs.stepping import measured_learner, now
 from lookalike.data.junk import is_image
-from lookalike.models.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.running.devices import loading_threads
 from lookalike.samplers import build_sampler
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
+from lookalike.training.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.training.learner import named
 
 WARM_UP = 5  # steps that also allocate, compile and fill the caches

@@ -12,14 +12,14 @@ from torch import nn
 
 from lookalike.costs.hours import crop_size
 from lookalike.data.roles import EMBEDDED
-from lookalike.models.representations import REPRESENTATIONS
-from lookalike.models.saved import CHECKPOINTS
+from lookalike.learners import LEARNERS
+from lookalike.learners.representations import REPRESENTATIONS
+from lookalike.learners.saved import CHECKPOINTS
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
 from lookalike.training.learner import named
-from lookalike.training.learners import LEARNERS
 
 BYTES = 4  # of a float32 number
 

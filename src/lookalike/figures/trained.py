@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from lookalike.data import read_manifest
 from lookalike.figures.form import Run
-from lookalike.manifest import test_roles
-from lookalike.models.saved import load_model
+from lookalike.learners.saved import load_model
 from lookalike.stages.attribute import OBJECT
 from lookalike.training.images import Images, batches
+from lookalike.training.roles import test_roles
 
 BATCH = 128
 

@@ -17,10 +17,10 @@ STAGES = ("train", "embed", "evaluate", "segment")
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
 LOOKUPS = {
     ("train", "backbone"): ("lookalike.models.backbones", "BACKBONES"),
-    ("train", "method"): ("lookalike.training.learners", "LEARNERS"),
+    ("train", "method"): ("lookalike.learners", "LEARNERS"),
     ("train", "sampler"): ("lookalike.samplers", "SAMPLERS"),
-    ("embed", "representation"): ("lookalike.models.representations", "REPRESENTATIONS"),
-    ("evaluate", "scoring"): ("lookalike.scoring", "SCORINGS"),
+    ("embed", "representation"): ("lookalike.learners.representations", "REPRESENTATIONS"),
+    ("evaluate", "scoring"): ("lookalike.learners.scorings", "SCORINGS"),
 }
 # Definitions whose arguments are a part's options, where those are not the arguments of the part itself.
 OPTIONS = {

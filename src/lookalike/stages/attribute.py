@@ -9,14 +9,14 @@ from torch import Tensor
 
 from lookalike.data import read_manifest
 from lookalike.files import write_json
-from lookalike.manifest import read_role, test_roles
+from lookalike.learners.saved import load_model
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.miners import draw_columns, evenly
 from lookalike.models.embedder import Embedder
-from lookalike.models.saved import load_model
 from lookalike.training.images import Images, batches, in_order
+from lookalike.training.roles import read_role, test_roles
 
 TRIPLETS, SEED = 500, 0  # the same list for all recipes and all seeds of their trainings
 BATCH = 32  # triplets at once

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from lookalike.files import packed_names, write_tensors
-from lookalike.manifest import embedded_roles, read_role, split_facts
-from lookalike.models.inference import represent_images
-from lookalike.models.representations import REPRESENTATIONS
-from lookalike.models.saved import CHECKPOINTS, load_model
+from lookalike.learners import LEARNERS
+from lookalike.learners.representations import REPRESENTATIONS
+from lookalike.learners.saved import CHECKPOINTS, load_model
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
+from lookalike.training.inference import represent_images
 from lookalike.training.learner import named
-from lookalike.training.learners import LEARNERS
+from lookalike.training.roles import embedded_roles, read_role, split_facts
 
 
 def embed(

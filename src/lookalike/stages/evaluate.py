@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from lookalike.data.roles import NO_LABEL, UNLABELLED
 from lookalike.files import read_tensors, write_json
+from lookalike.learners.saved import CHECKPOINTS, load_model
+from lookalike.learners.scorings import SCORINGS
 from lookalike.metrics.clustering import nmi
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
 from lookalike.metrics.tally import Levels
-from lookalike.models.saved import CHECKPOINTS, load_model
-from lookalike.scoring import SCORINGS
 from lookalike.tracking import log_scores
 from lookalike.training.learner import named
 

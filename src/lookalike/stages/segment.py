@@ -18,10 +18,10 @@ from lookalike.data.checksums import file_digest
 from lookalike.data.pictures import read_picture
 from lookalike.data.readers.pascal5i import VOID, read_mask
 from lookalike.files import write_json
+from lookalike.learners.saved import CHECKPOINTS, load_model
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.models.embedder import Embedder
-from lookalike.models.saved import CHECKPOINTS, load_model
 from lookalike.segmentation.attention import episode_maps
 from lookalike.segmentation.counts import region_counts
 from lookalike.segmentation.cuts import THRESHOLDS, candidates

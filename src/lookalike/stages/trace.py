@@ -11,8 +11,8 @@ import pandas as pd
 import torch
 
 from lookalike.files import read_json, read_tensors, write_json
+from lookalike.learners.saved import load_model
 from lookalike.models.embedder import Embedder
-from lookalike.models.saved import load_model
 from lookalike.paths import episodes_of
 from lookalike.segmentation.episodes import read_episodes
 from lookalike.stages.embed import embed

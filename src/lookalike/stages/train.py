@@ -11,10 +11,9 @@ import pandas as pd
 import torch
 
 from lookalike.files import replacing, write_tensors
-from lookalike.manifest import pictures_of_super, read_role, test_roles
+from lookalike.learners import LEARNERS
 from lookalike.metrics.search import FirstRank, Search
 from lookalike.models.backbones import weights_digest
-from lookalike.models.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.parameters import canonical
 from lookalike.samplers import build_sampler
 from lookalike.tracking import Tracked
@@ -22,10 +21,11 @@ from lookalike.training.acceleration import accelerate
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
+from lookalike.training.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.training.learner import Learner, named
-from lookalike.training.learners import LEARNERS
 from lookalike.training.loop import fit, seed_everything
 from lookalike.training.noise import disturbed
+from lookalike.training.roles import pictures_of_super, read_role, test_roles
 
 
 def train(

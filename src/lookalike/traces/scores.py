@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.learners.scorings import SCORINGS
 from lookalike.methods.diml.representation import Representation as Located
 from lookalike.methods.diml.scoring import matcher_of
 from lookalike.metrics.blocks import Representation, Score, score_blocks
 from lookalike.metrics.search import Search
-from lookalike.scoring import SCORINGS
 from lookalike.training.learner import named
 
 PAIRS = 16

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from lookalike.manifest import Role
 from lookalike.methods.contextual.robustness import images_to_replace, noisy_labels, of_first_classes
+from lookalike.training.roles import Role
 
 
 def disturbed(training: Role, noise: Mapping[str, Any], strangers: Sequence[Path], *, seed: int) -> Role:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lookalike.methods.avsl.learner import AVSLLearner
-from lookalike.methods.diml.learner import DIMLLearner
-from lookalike.methods.sam.learner import SAMLearner
-from lookalike.models.learner import EmbedderLearner
+from lookalike.learners.avsl import AVSLLearner
+from lookalike.learners.diml import DIMLLearner
+from lookalike.learners.embedder import EmbedderLearner
+from lookalike.learners.sam import SAMLearner
 from lookalike.training.learner import Learner
 
 LEARNERS: dict[str, type[Learner]] = {

@@ -7,13 +7,13 @@ from typing import cast
 
 from torch import Tensor
 
+from lookalike.learners.embedder import EmbedderLearner
 from lookalike.losses import build_loss
 from lookalike.losses.batch import BatchLoss
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.models.embedder import Embedder
-from lookalike.models.learner import EmbedderLearner
 from lookalike.training.learner import Settings, named
 
 MINING = set(inspect.signature(SimilarityMiningLoss).parameters)

@@ -7,9 +7,9 @@ from safetensors.torch import load_file, save_file
 
 from lookalike import load, transform_of
 from lookalike.files import write_tensors
-from lookalike.manifest import read_role
-from lookalike.models.saved import load_model
+from lookalike.learners.saved import load_model
 from lookalike.training.images import Images, batches
+from lookalike.training.roles import read_role
 from projects import ROOT
 from trainings import METHODS, batch, learner, section, write_dataset
 

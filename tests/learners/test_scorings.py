@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from lookalike.learners.scorings import SCORINGS
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import overall_distance
@@ -11,7 +12,6 @@ from lookalike.methods.diml.similarity import structural_similarity, truncated_r
 from lookalike.metrics.positives import count_positives
 from lookalike.metrics.retrieval import retrieval_metrics, retrieval_metrics_from_ranking
 from lookalike.metrics.search import Search
-from lookalike.scoring import SCORINGS
 from trainings import learner
 
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 3, 0])  # a class of five, a class of one

@@ -10,8 +10,8 @@ from PIL import Image
 from torch import Tensor, nn
 
 from lookalike.files import read_about, read_tensors
+from lookalike.learners import LEARNERS
 from lookalike.training.images import transform
-from lookalike.training.learners import LEARNERS
 
 CHECKPOINTS = ("best", "last")
 

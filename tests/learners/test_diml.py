@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from lookalike.learners.diml import DIMLLearner
 from lookalike.methods.diml.head import mean_vector, unit
-from lookalike.methods.diml.learner import DIMLLearner
 
 
 def learner(**method):

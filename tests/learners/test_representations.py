@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from lookalike.learners import LEARNERS
+from lookalike.learners.representations import REPRESENTATIONS
 from lookalike.methods.diml.model import DIML
-from lookalike.models.representations import REPRESENTATIONS
-from lookalike.training.learners import LEARNERS
 from trainings import METHODS, batch, learner
 
 EMBEDDING = {"embedding": (9, 8)}

@@ -7,9 +7,9 @@ import torch
 
 from lookalike.data import load_specification
 from lookalike.data.hierarchy import hierarchy_path, read_hierarchy
-from lookalike.manifest import pictures_of_super, read_role
-from lookalike.manifest import test_roles as searched_roles  # pytest would take its name for a test
 from lookalike.paths import project_root
+from lookalike.training.roles import pictures_of_super, read_role
+from lookalike.training.roles import test_roles as searched_roles  # pytest would take its name for a test
 
 ROWS = """path,label,role,coarse_family,camera,note
 a.png,3,query,1,2,x
