@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from lookalike.compare.runs import Run
-from lookalike.tables.pairs import Difference, paired_difference
+from lookalike.statistics.pairs import Difference, paired_difference
 
 ABSENT = "-"
 LEFT_OUT = ("seed",)  # which the heading shows

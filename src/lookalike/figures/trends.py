@@ -28,7 +28,7 @@ def difference(first: pd.Series[float], second: pd.Series[float]) -> tuple[str, 
         The difference in words, and whether ``first`` is higher: from one seed what that run shows, and says that it is
         one; from several ``None`` where the interval of 95 % holds zero.
     """
-    from lookalike.tables.pairs import paired_difference
+    from lookalike.statistics.pairs import paired_difference
 
     found = paired_difference(list(first), list(second))
     if found.n == 1:

@@ -8,7 +8,7 @@ import torch
 from pytorch_metric_learning.utils.loss_and_miner_utils import get_all_triplets_indices
 from torch import Tensor
 
-from lookalike.methods.avsl.triplets import hardest_triplets
+from lookalike.miners.per_anchor import hardest_triplets
 from lookalike.miners.tuples import Tuples, negative_pairs, positive_pairs, unit_distance
 
 

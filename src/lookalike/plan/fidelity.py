@@ -3,7 +3,7 @@
 ``fidelity: recommended | paper | released`` in a recipe sets all options of its paper at once. The files below
 ``params/fidelity`` say what the paper says, what the released code does, what we take, and which settings of a recipe
 that means; ``workflow/schemas/fidelity.schema.yaml`` describes their form. `lookalike.plan.trials` plans the runs of
-the trials, `lookalike.tables.fidelity` writes the document.
+the trials, `lookalike.reports.fidelity` writes the document.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from lookalike.plan.recipes import IncompatibleError, check_recipe, is_right, kn
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.plan.tables import check_table, read_tables
-from lookalike.tables.floor import trivial_rows
-from lookalike.tables.terms import Row, terms_notes
+from lookalike.plan.terms import Row, terms_notes
+from lookalike.plan.trivial import trivial_rows
 
 SEEDS = [0, 1, 2]  # of comparisons in a call with a single one
 # Which sections decide the result of a stage.

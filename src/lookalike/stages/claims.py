@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.files import read_json, replacing, write_text
-from lookalike.tables.verdicts import claim_cells, markdown
+from lookalike.reports.claims import claim_cells, markdown
 
 CHECKPOINT = "best"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import read_json, replacing, write_text
-from lookalike.tables.fidelity import document, fidelity_cells
+from lookalike.reports.fidelity import document, fidelity_cells
 
 CHECKPOINT = "best"  # as in the tables
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from lookalike.files import read_json, write_text
-from lookalike.tables.regression import VERDICTS, compare, compare_printed, lost
-from lookalike.tables.tolerance import measured_cells, reference_cells
+from lookalike.reports.regression import VERDICTS, compare, compare_printed, lost
+from lookalike.reports.tolerance import measured_cells, reference_cells
 from lookalike.traces.comparison import as_text, trace_differences
 
 

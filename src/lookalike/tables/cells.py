@@ -10,7 +10,7 @@ import pandas as pd
 
 from lookalike.plan.baselines import baselines
 from lookalike.plan.published import ROW, printed_rows, printed_table, repeated_row
-from lookalike.tables.pairs import paired_difference
+from lookalike.statistics.pairs import paired_difference
 
 CELL = ["row", "label", "dataset", "stand_in", "metric"]
 NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]

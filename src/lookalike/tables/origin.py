@@ -9,7 +9,7 @@ from lookalike.parameters import Settings, canonical, read, settings_digest
 from lookalike.plan.fidelity import Departure
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import timing_files
-from lookalike.tables.terms import row_terms
+from lookalike.plan.terms import row_terms
 
 # Told by the metrics: which lists a data set was split by is known once it is read, what trained it once it is trained.
 OWN_SPLIT, OLDER = "O", "C"

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lookalike.methods.avsl.criteria import Average, margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
-from lookalike.methods.avsl.triplets import distance_weighted_triplets, hardest_triplets
+from lookalike.miners.per_anchor import distance_weighted_triplets, hardest_triplets
 
 Sampling = Literal["hardest", "distance_weighted"]
 

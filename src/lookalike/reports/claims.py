@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.statistics.pairs import Difference, paired_difference
 from lookalike.tables.layout import DASH
-from lookalike.tables.pairs import Difference, paired_difference
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.tolerance import KEY, QUERIES, measured_cells
+from lookalike.reports.tolerance import KEY, QUERIES, measured_cells
 
 DEVIATIONS = 3.0  # of the larger deviation over seeds, ours or the printed one, for printed numbers
 # Better by so many tolerances, a number comes from a mistake (self matches counted, test classes trained on) until
@@ -22,7 +22,7 @@ def compare(tables: Mapping[str, pd.DataFrame], reference: list[dict[str, Any]])
 
     Args:
         tables: cells by table, as ``table_cells`` returns them.
-        reference: as `lookalike.tables.tolerance.reference_cells` returned it once.
+        reference: as `lookalike.reports.tolerance.reference_cells` returned it once.
 
     Returns:
         Columns `COLUMNS`, in percent. ``verdict`` is ``pass``, ``worse``, ``better``, ``suspicious`` (too good),

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lookalike.tables.pairs import paired_difference
-from lookalike.tables.verdicts import claim_cells, claim_summaries, markdown, verdict
+from lookalike.reports.claims import claim_cells, claim_summaries, markdown, verdict
+from lookalike.statistics.pairs import paired_difference
 
 BETTER, WORSE, SAME, NOISE = [0.52, 0.55, 0.53], [0.41, 0.44, 0.43], [0.5, 0.51, 0.49], [0.6, 0.4, 0.55]
 CLAIMS = {

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from lookalike.plan import fidelity
-from lookalike.tables.fidelity import COLUMNS, document, fidelity_cells
+from lookalike.reports.fidelity import COLUMNS, document, fidelity_cells
 from projects import ROOT
 
 TRIALS = {trial.name: trial for trial in fidelity.trials()}

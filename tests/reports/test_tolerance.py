@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lookalike.tables.regression import compare, lost
-from lookalike.tables.tolerance import reference_cells
+from lookalike.reports.regression import compare, lost
+from lookalike.reports.tolerance import reference_cells
 
 LABELS = [f"row {number}" for number in range(40)]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lookalike.tables.regression import compare, compare_printed, lost
+from lookalike.reports.regression import compare, compare_printed, lost
 
 CELL = {"table": "t", "dataset": "cub", "metric": "R@1", "tolerance": 3.0}
 REFERENCE = [

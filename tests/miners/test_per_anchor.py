@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from lookalike.methods.avsl.triplets import distance_weighted_triplets, hardest_triplets
+from lookalike.miners.per_anchor import distance_weighted_triplets, hardest_triplets
 
 LABELS = torch.tensor([0, 1, 0, 2, 1, 0, 3])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lookalike.tables.pairs import paired_difference
+from lookalike.statistics.pairs import paired_difference
 
 
 def test_the_interval_is_that_of_a_paired_t_test():

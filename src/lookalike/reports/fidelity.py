@@ -11,7 +11,7 @@ import pandas as pd
 from lookalike.parameters import Settings, canonical
 from lookalike.plan.fidelity import PAPERS, REASONS, Trial, choices, trials
 from lookalike.plan.trials import USUAL
-from lookalike.tables.pairs import paired_difference
+from lookalike.statistics.pairs import paired_difference
 
 METRICS = ("R@1", "MAP@R")
 RUN = ("recipe", "unchanged", "dataset", "published")

@@ -1,0 +1,1 @@
+"""What few measurements let one conclude."""
