@@ -4,7 +4,8 @@ import hashlib
 
 from lookalike.parameters import canonical, read
 from lookalike.plan.plan import Plan
-from lookalike.stages.track import track, uses_of, view_of
+from lookalike.stages.track import track
+from lookalike.tracking.uses import uses_of, view_of
 
 TABLE = """
 tried:

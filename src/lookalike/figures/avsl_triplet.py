@@ -14,7 +14,7 @@ from lookalike.figures.tiles import cells, colour_bar, grid, photograph, tile, u
 from lookalike.figures.trained import Pictures, read_pictures, read_trained
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
-from lookalike.stages.attribute import draw_triplets
+from lookalike.miners.draws import draw_triplets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

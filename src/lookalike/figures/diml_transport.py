@@ -16,8 +16,8 @@ from lookalike.figures.trained import read_pictures, read_trained
 from lookalike.methods.diml.matching import Match
 from lookalike.methods.diml.model import DIML
 from lookalike.methods.diml.representation import Representation
+from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
-from lookalike.stages.attribute import draw_triplets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

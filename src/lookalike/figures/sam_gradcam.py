@@ -17,8 +17,8 @@ from lookalike.figures.trained import Pictures, of_each, read_pictures, read_tra
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
+from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
-from lookalike.stages.attribute import draw_triplets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -20,10 +20,11 @@ from lookalike.figures.trained import read_trained
 from lookalike.files import read_json
 from lookalike.models.embedder import Embedder
 from lookalike.paths import episodes_of
+from lookalike.segmentation.attention import attend
 from lookalike.segmentation.counts import region_counts
 from lookalike.segmentation.cuts import TRIVIAL
 from lookalike.segmentation.episodes import Episode, read_episodes
-from lookalike.stages.segment import attend, found_regions, mask_paths, true_regions
+from lookalike.segmentation.regions import found_regions, mask_paths, true_regions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

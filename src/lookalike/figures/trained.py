@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lookalike.data import read_manifest
 from lookalike.figures.form import Run
 from lookalike.learners.saved import load_model
-from lookalike.stages.attribute import OBJECT
+from lookalike.metrics.attention import OBJECT
 from lookalike.training.images import Images, batches
 from lookalike.training.roles import test_roles
 

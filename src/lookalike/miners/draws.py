@@ -34,3 +34,28 @@ def evenly(allowed: Tensor, like: Tensor) -> Tensor:
 def preferring(wanted: Tensor, allowed: Tensor) -> Tensor:
     """The wanted columns of a row, or all allowed ones where none is wanted."""
     return torch.where(wanted.any(dim=1, keepdim=True), wanted, allowed)
+
+
+def draw_triplets(labels: Tensor, count: int, seed: int) -> Tensor:
+    """Anchors in random order, none twice, each with a positive and a negative, all drawn evenly.
+
+    Args:
+        labels: ``(N,)`` int64.
+        count: largest number of triplets.
+        seed: of the draw.
+
+    Returns:
+        ``(3, T)`` int64 row numbers; T is ``count``, or fewer if there are fewer anchors.
+
+    Raises:
+        ValueError: if no picture has both a partner of its class and one of another.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    _, numbers, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
+    able = (sizes[numbers] > 1).nonzero().squeeze(1)
+    if not len(able) or len(sizes) < 2:
+        raise ValueError(f"{len(labels)} labels of {len(sizes)} classes make no triplet")
+    anchor = able[torch.randperm(len(able), generator=generator)[:count]]
+    same = labels[anchor, None] == labels  # (T, N)
+    partners = (same.scatter(1, anchor[:, None], False), ~same)
+    return torch.stack([anchor, *(draw_columns(evenly(each, torch.empty(each.shape)), generator) for each in partners)])

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lookalike.data import fetched_by_hand
+from lookalike.data.held_out import LEAST_CLASSES, held_out_classes
 from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan.batch_needs import Need, unmet_need
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import Sizes, role_sizes
-from lookalike.stages.hold_out import LEAST_CLASSES, held_out_classes
 
 Run = tuple[str, str]  # recipe and data set
 # Weights of torchvision have such names; which of them a network has, only torch can tell.

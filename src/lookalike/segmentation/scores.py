@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from lookalike.segmentation.counts import binary_iou, mean_iou
+from lookalike.segmentation.cuts import THRESHOLDS
 from lookalike.segmentation.episodes import Episode
 
 
@@ -73,3 +75,13 @@ def fold_scores(counts: Tensor, episodes: Sequence[Episode]) -> dict[str, float]
             if len(draws) > 1:
                 found[f"{metric}_{name}_std"] = values.std().item()
     return found
+
+
+def scored(counts: Tensor, episodes: Sequence[Episode], cut: str) -> dict[str, Any]:
+    """Scores of counts ``(E, T, W + 1, 4)``; where there are many candidates, with the height chosen for each fold."""
+    if cut != "threshold":
+        return dict(fold_scores(counts[:, 0], episodes))
+    chosen = {fold: best_threshold(counts, episodes, fold) for fold in sorted({each.fold for each in episodes})}
+    places = torch.tensor([chosen[episode.fold] for episode in episodes])
+    heights = {f"threshold_fold{fold}": round(THRESHOLDS[place].item(), 2) for fold, place in chosen.items()}
+    return {**fold_scores(counts[torch.arange(len(counts)), places], episodes), **heights}

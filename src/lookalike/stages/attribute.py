@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from lookalike.data import read_manifest
 from lookalike.files import write_json
@@ -13,15 +12,14 @@ from lookalike.learners.saved import load_model
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
-from lookalike.miners import draw_columns, evenly
+from lookalike.metrics.attention import OBJECT, described
+from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
 from lookalike.training.images import Images, batches, in_order
 from lookalike.training.roles import read_role, test_roles
 
 TRIPLETS, SEED = 500, 0  # the same list for all recipes and all seeds of their trainings
 BATCH = 32  # triplets at once
-ATTENDED = 0.5  # of a heat map from 0 to 1
-OBJECT = 127  # masks' grey levels count annotators: above it most saw the object
 
 
 def attribute(*, model: str, manifest: str, root: str, attributions: str, workers: int = 0) -> None:
@@ -59,58 +57,6 @@ def attribute(*, model: str, manifest: str, root: str, attributions: str, worker
     means = {name: float(torch.cat([part[name] for part in parts]).mean()) for name in parts[0]}
     kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
     write_json(attributions, {"best": means, **kept, "triplets": triplets.shape[1], "triplet_seed": SEED})
-
-
-def draw_triplets(labels: Tensor, count: int, seed: int) -> Tensor:
-    """Anchors in random order, none twice, each with a positive and a negative, all drawn evenly.
-
-    Args:
-        labels: ``(N,)`` int64.
-        count: largest number of triplets.
-        seed: of the draw.
-
-    Returns:
-        ``(3, T)`` int64 row numbers; T is ``count``, or fewer if there are fewer anchors.
-
-    Raises:
-        ValueError: if no picture has both a partner of its class and one of another.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    _, numbers, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
-    able = (sizes[numbers] > 1).nonzero().squeeze(1)
-    if not len(able) or len(sizes) < 2:
-        raise ValueError(f"{len(labels)} labels of {len(sizes)} classes make no triplet")
-    anchor = able[torch.randperm(len(able), generator=generator)[:count]]
-    same = labels[anchor, None] == labels  # (T, N)
-    partners = (same.scatter(1, anchor[:, None], False), ~same)
-    return torch.stack([anchor, *(draw_columns(evenly(each, torch.empty(each.shape)), generator) for each in partners)])
-
-
-def described(heat: Tensor, objects: Tensor | None = None) -> dict[str, Tensor]:
-    """Where the attention of each picture lies, as shares; 0 for a picture without any.
-
-    Args:
-        heat: ``(N, H, W)``, each map from 0 to 1 or zero everywhere.
-        objects: ``(N, H, W)`` bool, pixels of the object.
-
-    Returns:
-        ``(N,)`` float64 each: ``coverage``, share of the pixels above 0.5; ``spread``, share of the pixels over which
-        evenly spread attention would have the same entropy; ``empty``, 1 for a map of zeros; with objects
-        ``on_object``, share of the attention on the object, and ``object_area``, the same for an even map.
-    """
-    pixels = heat.flatten(1).double()
-    mass = pixels.sum(dim=1)
-    shares = pixels / mass.clamp_min(torch.finfo(torch.float64).tiny)[:, None]
-    entropy = -torch.xlogy(shares, shares).sum(dim=1)
-    found = {
-        "coverage": (pixels > ATTENDED).double().mean(dim=1),
-        "spread": torch.where(mass > 0, entropy.exp() / pixels.shape[1], 0.0),
-        "empty": (mass == 0).double(),
-    }
-    if objects is not None:
-        inside = objects.flatten(1).double()
-        found |= {"on_object": (shares * inside).sum(dim=1), "object_area": inside.mean(dim=1)}
-    return found
 
 
 def _mask_paths(manifest: str, root: str) -> list[Path]:

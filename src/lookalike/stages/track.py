@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from lookalike.parameters import settings_digest
-from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
-from lookalike.plan.results import Stored, result_file, scoring_of
-from lookalike.tables.origin import rebuilding_options
-from lookalike.tracking import Uses, View, flat, tag_runs
+from lookalike.tracking import tag_runs
+from lookalike.tracking.uses import uses_of, view_of
 
 
 def track(table: str, config: Mapping[str, Any]) -> None:
@@ -26,40 +22,3 @@ def track(table: str, config: Mapping[str, Any]) -> None:
     plan = Plan(config)
     if plan.tracking:
         tag_runs(plan.folder, view_of(plan, table), uses_of(plan, table))
-
-
-def view_of(plan: Plan, table: str) -> View:
-    """A table as MLflow lists its runs: with the metrics that the table shows, in its order."""
-    entry = plan.table(table)
-    return View(table, entry["metrics"], "last" if entry.get("checkpoint") == "last" else "best")
-
-
-def uses_of(plan: Plan, table: str) -> list[Uses]:
-    """What a table makes of each run whose metrics it shows, one entry per run.
-
-    A run that was not finished is left out.
-    """
-    found: dict[Stored, Uses] = {}
-    for run in plan.runs_of(table).to_dict("records"):
-        named = (run["recipe"], run["dataset"], run["seed"])
-        path = project_root() / "results" / plan.folder / result_file(plan, "metrics", *named)
-        if path.is_file():
-            stored = scoring_of(plan, *named)
-            use = found.setdefault(stored, _unused(plan, stored, path))
-            use.rows.extend([run["label"]] if run["label"] not in use.rows else [])
-    return list(found.values())
-
-
-def _unused(plan: Plan, stored: Stored, metrics: Path) -> Uses:
-    recipe, dataset, seed = stored
-    settings = plan.settings(recipe, dataset)
-    deciding = plan.settings(recipe, dataset, plan.last_stage(recipe))
-    stands_for = plan.datasets[dataset].stands_for
-    tags = {"settings": settings_digest(deciding), "paper": plan.paper_of(recipe)}
-    return Uses(
-        identity={"scale": plan.folder, "recipe": recipe, "dataset": dataset, "seed": str(seed)},
-        rows=[],
-        parameters=flat({stage: values for stage, values in settings.items() if values}),
-        tags=tags | ({"stands_for": stands_for} if stands_for else {}),
-        rebuild=f"snakemake --cores all {metrics.relative_to(project_root())}{rebuilding_options(plan)}",
-    )

@@ -38,7 +38,7 @@ def mutated_traces(find: str, replace: str, requests: Mapping[str, Mapping[str, 
         asked = [{**request, "output": outputs[trace]} for trace, request in requests.items()]
         write_json(folder / "requests.json", {"requests": asked})
         ran = subprocess.run(
-            [sys.executable, "-m", f"{PACKAGE.name}.traces", str(folder / "requests.json")],
+            [sys.executable, "-m", f"{PACKAGE.name}.stages.trace", str(folder / "requests.json")],
             env={**os.environ, "PYTHONPATH": name, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -21,7 +21,6 @@ from lookalike.parameters import Settings, merge
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import KINDS, result_file
-from lookalike.stages.track import uses_of, view_of
 from lookalike.text import counted
 from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, open_client
 from lookalike.tracking.rows import tag
@@ -36,6 +35,7 @@ from lookalike.tracking.sending import (
     send_scores,
 )
 from lookalike.tracking.server import ask_server
+from lookalike.tracking.uses import uses_of, view_of
 
 STAGES = {"evaluation": "evaluate", "segmentation": "segment"}  # that make metrics, by the kind of their files
 # A person who waits for the runs to be sent is more patient with a busy server than a job.
