@@ -43,7 +43,7 @@ rule tables:
     default_target: True
     # All of them: CSV and Markdown of `mini` are committed, and must not make a fresh clone believe that it has finished.
     input:
-        rules.page.output,
+        rules.tables_page.output,
         collect(f"{RESULTS}/tables/{{table}}{{suffix}}", table=plan.table_names, suffix=[".csv", ".md", ".tex"]),
 
 

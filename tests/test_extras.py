@@ -42,7 +42,7 @@ def test_the_methods_need_nothing_of_the_workflow(code):
     ("library", "code"),
     [
         ("jsonschema", "from lookalike.data import read_split; read_split('cub', '.')"),
-        ("matplotlib", "import lookalike.figures.style"),
+        ("matplotlib", "import lookalike.figures.parts.style"),
         ("cv2", "from lookalike.segmentation import cuts; cuts._grown(None, None, 1)"),
     ],
 )

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 import torch
 
-from lookalike.figures.avsl_fluctuation import FLUCTUATION, independent_change
-from lookalike.figures.avsl_graph import GRAPH
-from lookalike.figures.avsl_histograms import HISTOGRAMS
-from lookalike.figures.avsl_triplet import TRIPLET
-from lookalike.figures.diml_transport import TRANSPORT
-from lookalike.figures.form import Run
-from lookalike.figures.sam_domains import DOMAINS
+from lookalike.figures.avsl.fluctuation import FLUCTUATION, independent_change
+from lookalike.figures.avsl.graph import GRAPH
+from lookalike.figures.avsl.histograms import HISTOGRAMS
+from lookalike.figures.avsl.triplet import TRIPLET
+from lookalike.figures.diml.transport import TRANSPORT
+from lookalike.figures.parts.form import Run
+from lookalike.figures.sam.domains import DOMAINS
 from lookalike.files import write_tensors
 from lookalike.methods.avsl.edges import relative_change
 from trainings import batch, learner, section, write_dataset

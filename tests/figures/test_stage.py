@@ -8,15 +8,15 @@ import yaml
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from lookalike.figures.caption import caption, origin
-from lookalike.figures.form import Check, Run
-from lookalike.figures.kinds import FIGURES
-from lookalike.figures.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
+from lookalike.figures import FIGURES
+from lookalike.figures.parts.caption import caption, origin
+from lookalike.figures.parts.form import Check, Run
+from lookalike.figures.parts.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
 from lookalike.parameters import read
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures
-from lookalike.stages.gallery import gallery
+from lookalike.stages.figures_page import gallery
 
 MINI = {"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False}
 ENTRY = {"place": "A paper, Fig. 1", "title": "a toy", "shows": "This.", "says": "That it is so."}

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lookalike.stages.page import page
 from lookalike.stages.tables import tables
+from lookalike.stages.tables_page import page
 from measured_runs import TABLE, run
 
 

@@ -23,30 +23,30 @@ rule figure:
         "../scripts/figures.py"
 
 
-rule gallery:
+rule figures_page:
     input:
         collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".json", ".md"]),
     output:
         f"{RESULTS}/figures.md",
     log:
-        f"{LOGS}/gallery.log",
+        f"{LOGS}/figures_page.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
         figures={figure: f"{RESULTS}/figures/{figure}" for figure in figures},
         scale=f"{plan.folder}: {plan.title}",
-        code=code("lookalike.stages.gallery:gallery"),
+        code=code("lookalike.stages.figures_page:figures_page"),
     message:
         "Put all figures on one page"
     script:
-        "../scripts/gallery.py"
+        "../scripts/figures_page.py"
 
 
 # `snakemake --cores all --resources gpu=1 figures`.
 rule figures:
     input:
-        rules.gallery.output,
+        rules.figures_page.output,
         collect(
             f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".json", ".md"]
         ),

@@ -21,14 +21,14 @@ rule table:
         "../scripts/tables.py"
 
 
-rule page:
+rule tables_page:
     input:
         cells=collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
         template=PAGE,
     output:
         f"{RESULTS}/tables.html",
     log:
-        f"{LOGS}/page.log",
+        f"{LOGS}/tables_page.log",
     localrule: True
     conda:
         "../../environment.yml"
@@ -36,8 +36,8 @@ rule page:
         tables=plan.tables,
         cells=table_files,
         scale=plan.title,
-        code=code("lookalike.stages.page:page"),
+        code=code("lookalike.stages.tables_page:tables_page"),
     message:
         "Put all tables on one page"
     script:
-        "../scripts/page.py"
+        "../scripts/tables_page.py"

@@ -48,7 +48,7 @@ def job_counts(plan: Plan) -> dict[str, int]:
     counts |= {stage: sum(job.stage == stage for job in jobs) for stage in STAGES}
     for rule, ways in (("episodes", 1), ("two_way_episodes", 2)):
         counts[rule] = len({job.dataset for job in jobs if job.stage == "segment" and _ways(plan, job) == ways})
-    return counts | {"table": len(plan.table_names), "page": 1, "tables": 1}
+    return counts | {"table": len(plan.table_names), "tables_page": 1, "tables": 1}
 
 
 def strangers_of(plan: Plan, jobs: list[Job]) -> set[str]:

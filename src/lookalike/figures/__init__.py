@@ -1,6 +1,85 @@
 """Figures with experimental content: data first, picture second.
 
-``params/figures.yaml`` says what each figure shows, what the paper claims about it and which runs it reads; ``entries``
-reads and checks that file; ``kinds`` holds what computes and draws each of them, one module per kind; ``form`` is what
-such a module offers, ``style`` how all of them look, and ``caption`` the words beside them.
+``params/figures.yaml`` says what each figure shows, what the paper claims about it and which runs it reads. `FIGURES`
+names what computes and draws it, in a folder per paper; figures of one kind share one entry. ``parts`` holds what they
+have in common: ``form`` is what such a module offers, ``style`` how all of them look, ``caption`` the words beside.
 """
+
+from __future__ import annotations
+
+from lookalike.figures.avsl.fluctuation import FLUCTUATION
+from lookalike.figures.avsl.graph import GRAPH
+from lookalike.figures.avsl.histograms import HISTOGRAMS
+from lookalike.figures.avsl.sweeps import EDGES, MOMENTUM, SIZE
+from lookalike.figures.avsl.triplet import TRIPLET
+from lookalike.figures.contextual.convergence import CONVERGENCE
+from lookalike.figures.contextual.curves import CURVES_OVER_EPOCHS
+from lookalike.figures.contextual.decomposability import DECOMPOSABILITY
+from lookalike.figures.contextual.distances import DISTANCES
+from lookalike.figures.contextual.moving_point import MOVING_POINT
+from lookalike.figures.contextual.rings import RINGS
+from lookalike.figures.contextual.scalability import SCALABILITY
+from lookalike.figures.contextual.surrogates import SURROGATE_GRID, SURROGATES
+from lookalike.figures.contextual.sweeps import (
+    DETACHED,
+    ROBUSTNESS,
+    SEEN_LOSSES,
+    SEEN_WEIGHTS,
+    TUNING,
+    VARIANTS,
+    WEIGHTS,
+)
+from lookalike.figures.diml.sweeps import CANDIDATES, GRID_SIDE
+from lookalike.figures.diml.transport import TRANSPORT
+from lookalike.figures.parts.form import Figure
+from lookalike.figures.sam.domains import DOMAINS
+from lookalike.figures.sam.gradcam import GRAD_CAM
+from lookalike.figures.sam.segmentations import SEGMENTATIONS
+from lookalike.figures.sam.sweeps import MASK, MINING
+
+FIGURES: dict[str, Figure] = {
+    "avsl_5a": EDGES,
+    "avsl_5b": SIZE,
+    "avsl_6": TRIPLET,
+    "avsl_7": GRAPH,
+    "avsl_8": GRAPH,
+    "avsl_9": FLUCTUATION,
+    "avsl_10": HISTOGRAMS,
+    "avsl_momentum": MOMENTUM,
+    "diml_3": CANDIDATES,
+    "diml_4": GRID_SIDE,
+    "diml_5": TRANSPORT,
+    "contextual_2": SEEN_LOSSES,
+    "contextual_3": CONVERGENCE,
+    "contextual_4": MOVING_POINT,
+    "contextual_6": ROBUSTNESS,
+    "contextual_7": WEIGHTS,
+    "contextual_8": SCALABILITY,
+    "contextual_9": DECOMPOSABILITY,
+    "contextual_11": RINGS,
+    "contextual_12": DISTANCES,
+    "contextual_13": TUNING,
+    "contextual_14": SEEN_WEIGHTS,
+    "contextual_15": CURVES_OVER_EPOCHS,
+    "contextual_16": VARIANTS,
+    "contextual_17": DETACHED,
+    "contextual_18": SURROGATE_GRID,
+    "contextual_19": SURROGATE_GRID,
+    "contextual_20": SURROGATE_GRID,
+    "contextual_21": SURROGATE_GRID,
+    "contextual_22": SURROGATE_GRID,
+    "contextual_23": SURROGATE_GRID,
+    "contextual_24": SURROGATE_GRID,
+    "contextual_25": SURROGATE_GRID,
+    "contextual_26": SURROGATE_GRID,
+    "contextual_27": SURROGATE_GRID,
+    "contextual_28": SURROGATE_GRID,
+    "contextual_29": SURROGATE_GRID,
+    "contextual_surrogates": SURROGATES,
+    "sam_3": GRAD_CAM,
+    "sam_4": DOMAINS,
+    "sam_6": SEGMENTATIONS,
+    "sam_7": SEGMENTATIONS,
+    "sam_mask": MASK,
+    "sam_weight": MINING,
+}

@@ -23,7 +23,7 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
             or published data set, also in figures without data at this scale.
     """
     figures = read(FILE, "figures")
-    kinds = lookup("lookalike.figures.kinds", "FIGURES")
+    kinds = lookup("lookalike.figures", "FIGURES")
     datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
     present = {dataset.stands_for for dataset in plan.datasets.values()}
     for name, figure in figures.items():
@@ -45,7 +45,7 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
 
 
 def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One entry per run that a figure reads, with all fields of ``lookalike.figures.form.Run`` but ``path``.
+    """One entry per run that a figure reads, with all fields of ``lookalike.figures.parts.form.Run`` but ``path``.
 
     Raises:
         ValueError: for a recipe that cannot run on a data set of this scale.

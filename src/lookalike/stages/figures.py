@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.figures.caption import caption, origin, seeds_of
-from lookalike.figures.form import Run
-from lookalike.figures.kinds import FIGURES
+from lookalike.figures import FIGURES
+from lookalike.figures.parts.caption import caption, origin, seeds_of
+from lookalike.figures.parts.form import Run
 from lookalike.files import replacing, write_json, write_text
 
 
@@ -25,7 +25,7 @@ def figures(
     """Write the data of a figure, the picture drawn from them, what was checked, and its caption.
 
     Args:
-        name: a key of ``lookalike.figures.kinds.FIGURES``.
+        name: a key of ``lookalike.figures.FIGURES``.
         entry: of ``params/figures.yaml``.
         runs: as ``lookalike.plan.figures.figure_runs`` gives them.
         scale: what the scale calls itself.
@@ -36,7 +36,12 @@ def figures(
     Raises:
         ValueError: from the figure's own function, for options or files that do not fit.
     """
-    from lookalike.figures.style import KINDS, entitle, save, style  # matplotlib, which only a drawing job pays for
+    from lookalike.figures.parts.style import (  # matplotlib, which only a drawing job pays for
+        KINDS,
+        entitle,
+        save,
+        style,
+    )
 
     figure = FIGURES[name]
     read = [Run(**run, path=path) for run, path in zip(runs, files, strict=True)]

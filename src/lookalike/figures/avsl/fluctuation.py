@@ -1,0 +1,103 @@
+"""By how much every batch changes the edges of AVSL's graph, over a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from lookalike.figures.parts.form import Check, Figure, Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+MEASURE = "edge_change"
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Mean relative change of the edges by a batch, in every epoch.
+
+    Args:
+        runs: histories of trainings, each with the ``momentum`` of its edges, 0 for none.
+        options: none.
+
+    Returns:
+        ``momentum, dataset, seed, epoch, edge_change``.
+
+    Raises:
+        ValueError: for a history without ``edge_change``.
+
+    Source: AVSL, Fig. 9.
+    """
+    frames = []
+    for run in runs:
+        history = pd.read_csv(run.path)
+        if MEASURE not in history:
+            raise ValueError(f"{run.path} has no column {MEASURE}; it has {', '.join(history.columns)}")
+        about: dict[str, Any] = {"momentum": float(run.place["momentum"]), "dataset": run.dataset, "seed": run.seed}
+        frames.append(history[["epoch", MEASURE]].assign(**about)[[*about, "epoch", MEASURE]])
+    return pd.concat(frames, ignore_index=True)
+
+
+def independent_change(momentum: float) -> float:
+    """Change of edges with momentum over those without, if the edges of all batches were independent draws.
+
+    An average ``w_t = m w_(t-1) + (1 - m) e_t`` of draws of variance 1 has variance ``(1 - m) / (1 + m)`` and steps of
+    variance ``(1 - m)^2 2 / (1 + m)``, draws themselves steps of variance 2.
+
+    Args:
+        momentum: share m of the old edges, in [0, 1].
+    """
+    return (1 - momentum) / math.sqrt(1 + momentum)
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """A line per momentum, mean over the seeds."""
+    from matplotlib.ticker import LogLocator
+
+    from lookalike.figures.parts.style import LOOKS, panels
+
+    figure, axes = panels(1, 1, height=2.2)
+    panel = axes[0, 0]
+    for look, (momentum, own) in zip(LOOKS, frame.groupby("momentum"), strict=False):
+        curve = 100 * own.groupby("epoch")[MEASURE].mean()
+        label = str(momentum) if momentum else "none"
+        panel.plot(curve.index, curve, color=look.colour, marker=look.marker, linestyle=look.line, label=label)
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.minorticks_off()
+    panel.set_xlabel("epoch")
+    panel.set_ylabel("change per batch (%)")
+    panel.xaxis.get_major_locator().set_params(integer=True)
+    figure.legend(title="momentum", loc="outside lower center", ncols=4)
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """Whether every momentum changes the edges less than none, in every epoch."""
+    curves = (
+        frame.groupby(["momentum", "epoch"])[MEASURE]
+        .mean()
+        .reset_index()
+        .pivot_table(index="epoch", columns="momentum", values=MEASURE)
+    )
+    means = curves.mean()
+    found = []
+    for momentum in (float(column) for column in curves.columns[1:]):
+        says = (
+            f"edges are more stable with momentum {momentum:g} than without, in every epoch: a batch changes them by "
+            f"{100 * means[momentum]:.2g} % against {100 * means[0.0]:.2g} %"
+        )
+        found.append(Check(says, bool((curves[momentum] < curves[0.0]).all())))
+        says = (
+            f"with momentum {momentum:g} the change is {means[momentum] / means[0.0]:.3f} of that without; any average "
+            f"of independent batches would change by {independent_change(momentum):.3f} of it"
+        )
+        found.append(Check(says, None, claimed=False))
+    return found
+
+
+FLUCTUATION = Figure(data, draw, checks)

@@ -1,0 +1,115 @@
+"""How reliable the nodes of AVSL's graph are, and how much their reliability depends on the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.trained import read_pictures, read_trained
+from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.avsl.representation import Representation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+FEW = 0.1  # share up to which this project calls nodes few
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Histograms over nodes and pairs of test pictures, and over nodes.
+
+    Args:
+        runs: models, every one an AVSL.
+        options: ``pictures`` on either side, all pairs of which count; ``seed`` of their draw; ``bins``;
+            ``unreliable``, below which a reliability counts as such; ``near_zero``, the same of a coefficient's size.
+
+    Returns:
+        ``quantity`` (``reliability`` p or ``coefficient`` alpha), ``level`` from 2 on, ``dataset, seed``, ``value`` in
+        the middle of a bin, its ``share`` of the histogram, and of the whole histogram the share ``below``.
+
+    Raises:
+        ValueError: for a model that is no AVSL, or too few test pictures.
+
+    Source: AVSL, Fig. 10.
+    """
+    frames = []
+    for run in runs:
+        trained, view, device = read_trained(run, AVSL)
+        model = cast(AVSL, trained)
+        pictures = read_pictures(run, view)
+        count = options["pictures"]
+        if 2 * count > len(pictures.rows):
+            raise ValueError(f"{run.manifest} has {len(pictures.rows)} test pictures, {2 * count} are needed")
+        drawn = torch.randperm(len(pictures.rows), generator=torch.Generator().manual_seed(options["seed"]))
+        with torch.no_grad():
+            seen = Representation.cat(
+                [model(images) for images, _ in pictures.tensors(drawn[: 2 * count].tolist(), device)]
+            )
+            trust = model.explain(seen[:count], seen[count:]).reliability
+        for level in range(1, len(model.levels)):
+            about = {"level": level + 1, "dataset": run.dataset, "seed": run.seed}
+            reliable = trust[level].flatten().cpu().numpy()
+            slopes = model.alpha[level - 1].detach().cpu().numpy()
+            limits = min(0.0, float(slopes.min())), max(0.0, float(slopes.max()))
+            flat = np.abs(slopes) < options["near_zero"]
+            frames += [
+                _histogram("reliability", reliable, (0, 1), reliable < options["unreliable"], options["bins"], about),
+                _histogram("coefficient", slopes, limits, flat, options["bins"], about),
+            ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _histogram(
+    quantity: str,
+    values: NDArray[Any],
+    limits: tuple[float, float],
+    low: NDArray[np.bool_],
+    bins: int,
+    about: Mapping[str, Any],
+) -> pd.DataFrame:
+    counted, edges = np.histogram(values, bins, range=limits)
+    columns = {"value": (edges[1:] + edges[:-1]) / 2, "share": counted / len(values), "below": low.mean()}
+    return pd.DataFrame({"quantity": quantity, **about, **columns})
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """Reliability on the left, coefficient on the right, a row per level, of the first seed."""
+    from lookalike.figures.parts.style import LOOKS, panels
+
+    levels = sorted(frame["level"].unique())
+    figure, axes = panels(len(levels), 2, height=1.05 * len(levels) + 0.4, sharex="col")
+    titles = {"reliability": "reliability p", "coefficient": "coefficient α"}
+    for column, (quantity, title) in zip(axes.T, titles.items(), strict=True):
+        for panel, level in zip(column, levels, strict=True):
+            own = frame[(frame["quantity"] == quantity) & (frame["level"] == level)]
+            bars = own[own["seed"] == own["seed"].min()]
+            width = bars["value"].diff().median()
+            panel.bar(bars["value"], 100 * bars["share"], width, color=LOOKS[0].colour, edgecolor="white", lw=0.2)
+        column[-1].set_xlabel(title)
+    for panel, level in zip(axes[:, 0], levels, strict=True):
+        panel.set_ylabel(f"level {level}\nshare (%)")
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """Whether few nodes are unreliable, and few coefficients near zero, on every level."""
+    below = frame.groupby(["quantity", "level"])["below"].mean()
+    words = {
+        "reliability": "nodes of a pair are unreliable",
+        "coefficient": "coefficients lie near zero",
+    }
+    found = []
+    for quantity, what in words.items():
+        shares = below[quantity]
+        listed = ", ".join(f"{100 * share:.1f} % on level {level}" for level, share in shares.items())
+        found.append(Check(f"few (at most {100 * FEW:.0f} %) {what}: {listed}", bool((shares <= FEW).all())))
+    return found
+
+
+HISTOGRAMS = Figure(data, draw, checks)

@@ -1,0 +1,51 @@
+"""What AVSL's paper varies: edges per node, embedding size, momentum."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from lookalike.figures.parts.form import Check, Figure
+from lookalike.figures.parts.measured import best, read_measured
+from lookalike.figures.parts.one_axis import Lines
+from lookalike.figures.parts.trends import (
+    compared,
+    rising,
+    seeds_behind,
+    table,
+    value_range,
+)
+
+POWERS = (8, 32, 128, 512)
+SHARES = (0, 0.5, 1)
+
+
+def check_edges(frame: pd.DataFrame) -> list[Check]:
+    """R@1 rises with k, and less and less."""
+    values = table(best(frame), "k", "R@1")
+    means, half = values.mean(axis=1), len(values) // 2
+    first, second = means.iloc[half] - means.iloc[0], means.iloc[-1] - means.iloc[half]
+    half_k = means.index[half]
+    says = f"it rises beyond k = {half_k:g}, by less than up to there: {second:+.1f} against {first:+.1f} points"
+    return [rising(values, "R@1 rises with k"), Check(f"{says}{seeds_behind(values)}", bool(first > second > 0))]
+
+
+def check_size(frame: pd.DataFrame) -> list[Check]:
+    """R@1 rises with the embedding size."""
+    return [rising(table(best(frame), "r", "R@1"), "R@1 rises with the embedding size")]
+
+
+def check_momentum(frame: pd.DataFrame) -> list[Check]:
+    """Momentum helps, and 0.5 is the best of those printed."""
+    values = table(best(frame), "gamma", "R@1")
+    return [
+        compared(values, 0.5, 0.0, "R@1 is higher with momentum 0.5 than without"),
+        compared(values, 0.5, 0.95, "R@1 is higher with momentum 0.5 than with 0.95"),
+        value_range(values, "R@1", "γ"),
+    ]
+
+
+EDGES = Figure(read_measured, Lines("k", "k of 512 nodes", ("R@1", "MAP@R"), logarithmic=2, ticks=POWERS), check_edges)
+SIZE = Figure(
+    read_measured, Lines("r", "r, of 512", ("R@1", "MAP@R"), logarithmic=2, ticks=(64, 128, 256, 512)), check_size
+)
+MOMENTUM = Figure(read_measured, Lines("gamma", "momentum γ", ("R@1", "MAP@R"), ticks=SHARES), check_momentum)

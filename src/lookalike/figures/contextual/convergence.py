@@ -1,0 +1,124 @@
+"""The contextual loss as a surrogate of ranking: against average precision, and without mini-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+
+from lookalike.figures.contextual import curves
+from lookalike.figures.contextual.decomposability import standardised, training
+from lookalike.figures.parts.embeddings import read_embeddings
+from lookalike.figures.parts.form import Check, Figure, Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+BATCHES, WHOLE = "mini-batches", "whole set"
+LINEAR = 0.9  # correlation from which on a relation counts as about linear
+MONOTONE = 0.05  # share of the way that an almost monotone curve may go upwards
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Histories of trainings in mini-batches, and a linear embedding of fixed features trained on all at once.
+
+    Args:
+        runs: histories, each with its ``lambda``; and embeddings with those of the training pictures, the features.
+        options: ``lams`` of the trainings on the whole set, and what
+            ``lookalike.figures.contextual.decomposability.training`` takes.
+
+    Returns:
+        ``trained_on``, ``mini-batches`` or ``whole set``; ``dataset, seed, lambda``; ``step``, the epoch or the
+        iteration; ``contextual``, the loss of the epoch's batches or of the whole set; and ``R@1, mAP`` of the test
+        pictures as fractions, for the former.
+
+    Raises:
+        ValueError: for a history without one of the columns, or embeddings without training pictures.
+
+    Source: Supervised Metric Learning to Rank, Fig. 3.
+    """
+    histories = curves.data([run for run in runs if run.reads == "history"], {}).rename(columns={"epoch": "step"})
+    frames = [histories.assign(trained_on=BATCHES)]
+    for run in runs:
+        if run.reads == "embeddings":
+            features, classes = read_embeddings(run, "train")
+            features, labels = standardised(features.float()), torch.unique(classes, return_inverse=True)[1]
+            for lam in options["lams"]:
+                curve = pd.DataFrame(training(features, labels, "all", lam, run.seed, options))
+                about = {"trained_on": WHOLE, "dataset": run.dataset, "seed": run.seed, "lambda": float(lam)}
+                frames.append(pd.DataFrame({**about, "step": curve["iteration"], "contextual": curve["contextual"]}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """On the left one trajectory per lambda, on the right the loss of the whole set over the iterations."""
+    from lookalike.figures.parts.style import LOOKS, panels
+
+    figure, axes = panels(1, 2, height=2.5)
+    left, right = axes[0]
+    looks = dict(zip(sorted(frame["lambda"].unique()), LOOKS, strict=False))
+    for lam, points in _measured(frame).groupby("lambda"):
+        look = looks[lam]
+        appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+        left.plot(1 - points["mAP"], points["contextual"], **appearance, label=f"{lam:g}")
+        left.plot(1 - points["mAP"].iloc[-1:], points["contextual"].iloc[-1:], look.marker, color=look.colour, ms=5.5)
+    left.set_xlabel("1 - mAP")
+    left.set_ylabel("$L_{context}$")
+    for lam, points in frame[frame["trained_on"] == WHOLE].groupby("lambda"):
+        curve = points.groupby("step")["contextual"].mean()
+        right.plot(curve.index, curve, color=looks[lam].colour, linestyle=looks[lam].line)
+    right.set_xlabel("iteration")
+    figure.legend(*left.get_legend_handles_labels(), title="λ", loc="outside lower center", ncols=4)
+    left.set_title(BATCHES)
+    right.set_title(WHOLE)
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """How linear the left relation is, and how much of their way the right curves go upwards."""
+    points = _measured(frame)
+    correlation = (1 - points["mAP"]).corr(points["contextual"])
+    ends = points.groupby("lambda")[["contextual", "mAP"]].agg(["first", "last"])
+    falls = ends["contextual", "last"] < ends["contextual", "first"]
+    rises = ends["mAP", "last"] > ends["mAP", "first"]
+    whole = frame[frame["trained_on"] == WHOLE]
+    upwards = {lam: _upwards(whole[whole["lambda"] == lam]) for lam in whole["lambda"].unique().tolist()}
+    highest, lowest = max(upwards), min(upwards)
+    return [
+        Check(
+            f"L_context is about linear in 1 - mAP: correlation {correlation:.2f} over {len(points)} measured epochs "
+            f"of {points['lambda'].nunique()} trainings",
+            bool(correlation > LINEAR),
+        ),
+        Check(
+            f"trainings run from upper right to bottom left: {int((falls & rises).sum())} of {len(ends)} lower both "
+            "between their first and last measured epoch",
+            bool((falls & rises).all()),
+        ),
+        Check(
+            f"without mini-batches L_context decreases almost monotonically at λ = {highest:g}: "
+            f"{100 * upwards[highest]:.1f} % of its way goes upwards",
+            bool(upwards[highest] < MONOTONE),
+        ),
+        Check(
+            f"at λ = {lowest:g} it is noisier: {100 * upwards[lowest]:.1f} % of its way goes upwards",
+            bool(upwards[lowest] > upwards[highest]),
+        ),
+    ]
+
+
+def _measured(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the seeds at the epochs in which the test pictures were searched."""
+    points = frame[frame["trained_on"] == BATCHES].dropna(subset=["mAP"])
+    return points.groupby(["lambda", "step"])[["contextual", "mAP"]].mean().reset_index()
+
+
+def _upwards(points: pd.DataFrame) -> float:
+    """Share of all changes of the loss from step to step that are rises, by size, mean over the runs."""
+    changes = points.groupby(["dataset", "seed"])["contextual"].diff().dropna()
+    return float(changes.clip(lower=0).sum() / changes.abs().sum())
+
+
+CONVERGENCE = Figure(data, draw, checks)

@@ -1,0 +1,86 @@
+"""The contextual part of the loss over the epochs, beside what the test pictures gain by it, for several lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.trends import RISING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+CURVES = {"contextual": "$L_{context}$", "R@1": "test R@1 (%)"}
+MEASURED = ["contextual", "R@1", "mAP"]
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Histories of trainings with the contextual loss.
+
+    Args:
+        runs: histories, each with its ``lambda``.
+        options: none.
+
+    Returns:
+        ``dataset, seed, lambda, epoch``; ``contextual``, the mean of the contextual part over the epoch's batches; and
+        of the test pictures ``R@1, mAP`` as fractions, missing in epochs between two measurements.
+
+    Raises:
+        ValueError: for a history without one of them.
+
+    Source: Supervised Metric Learning to Rank, Figs. 3 and 15.
+    """
+    frames = []
+    for run in runs:
+        history = pd.read_csv(run.path)
+        if missing := [name for name in MEASURED if name not in history]:
+            raise ValueError(f"{run.path} has no column {missing[0]!r}; it has {', '.join(history.columns)}")
+        about = {"dataset": run.dataset, "seed": run.seed, "lambda": float(run.place["lambda"])}
+        frames.append(pd.DataFrame({**about, **history[["epoch", *MEASURED]]}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """Both curves over the epochs, a line per lambda, means over the seeds."""
+    from matplotlib.ticker import MaxNLocator
+
+    from lookalike.figures.parts.style import LOOKS, legend_below, panels
+
+    figure, axes = panels(1, 2, height=2.1)
+    for panel, (column, label) in zip(axes[0], CURVES.items(), strict=True):
+        for look, (lam, points) in zip(LOOKS, frame.groupby("lambda"), strict=False):
+            curve = points.groupby("epoch")[column].mean().dropna() * (1 if column == "contextual" else 100)
+            appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+            panel.plot(curve.index, curve, **appearance, label=f"λ = {lam:g}")
+        panel.set_xlabel("epoch")
+        panel.set_ylabel(label)
+        panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    legend_below(figure, axes[0, 0], columns=3)
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """Whether the contrastive loss lowers the contextual part too, and whether a lower one goes with a higher R@1."""
+    alone = frame[frame["lambda"] == 0].groupby("epoch")["contextual"].mean()
+    found = frame.dropna(subset=["R@1"]).groupby(["lambda", "epoch"])[["contextual", "R@1"]].mean()
+    correlation = found["contextual"].rank().corr(found["R@1"].rank())
+    last = found.groupby("lambda").last()
+    lowest, best = last["contextual"].idxmin(), last["R@1"].idxmax()
+    return [
+        Check(
+            f"the contrastive loss alone (λ = 0) lowers L_context too: {alone.iloc[0]:.4f} in the first epoch, "
+            f"{alone.iloc[-1]:.4f} in the last",
+            bool(alone.iloc[-1] < alone.iloc[0]),
+        ),
+        Check(
+            f"a lower L_context goes with a higher test R@1: rank correlation {correlation:.2f} over {len(found)} "
+            f"measured epochs; at the end L_context is lowest at λ = {lowest:g}, R@1 highest at λ = {best:g}",
+            bool(correlation <= -RISING),
+        ),
+    ]
+
+
+CURVES_OVER_EPOCHS = Figure(data, draw, checks)

@@ -1,0 +1,170 @@
+"""What a batch loses against the whole training set, for a linear embedding of fixed features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from lookalike.figures.parts.embeddings import read_embeddings
+from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.methods.contextual.cosine import cosine_similarity
+from lookalike.methods.contextual.terms import contextual_loss, contrastive_loss
+from lookalike.metrics.retrieval import retrieval_metrics
+from lookalike.samplers.balanced import BalancedSampler
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+CURVES = {"R@1": "R@1 (%)", "MAP@R": "MAP@R (%)", "contextual": "$L_{context}$"}
+ALL_RIGHT = 0.995
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Retrieval among the training pictures while a linear embedding of their features is trained.
+
+    Args:
+        runs: embeddings with those of the training pictures, which are the features.
+        options: ``lams``; pictures ``per_class`` in a batch of all classes, each a number, ``all`` for the whole set;
+            ``iterations`` and ``measured_every``; ``embedding_dim``, ``lr``, ``eps``, ``alpha``, ``positive_margin``,
+            ``negative_margin``.
+
+    Returns:
+        ``dataset, seed, lam, batch_size, whole, iteration`` and, on the whole training set, ``R@1, MAP@R`` as fractions
+        and ``contextual``, the loss at the median size of a class.
+
+    Raises:
+        ValueError: for a file without embeddings of the training pictures.
+
+    Source: Supervised Metric Learning to Rank, Fig. 9.
+    """
+    rows = []
+    for run in runs:
+        features, classes = read_embeddings(run, "train")
+        features, labels = standardised(features.float()), torch.unique(classes, return_inverse=True)[1]
+        for per_class in options["per_class"]:
+            for lam in options["lams"]:
+                curve = training(features, labels, per_class, lam, run.seed, options)
+                rows += [{"dataset": run.dataset, "seed": run.seed, "lam": lam, **point} for point in curve]
+    return pd.DataFrame(rows)
+
+
+def standardised(features: Tensor) -> Tensor:
+    """Every feature with mean 0 and deviation 1, constant ones left out; a linear layer could do the same."""
+    features = features - features.mean(dim=0)
+    deviations = features.std(dim=0)
+    return features[:, deviations > 0] / deviations[deviations > 0]
+
+
+def training(
+    features: Tensor, labels: Tensor, per_class: int | str, lam: float, seed: int, options: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """State of the whole training set at the start, every ``measured_every`` iterations, and at the end."""
+    sizes = labels.bincount()
+    usual = int(sizes.median())
+    k = usual if per_class == "all" else int(per_class)
+    batch_size = len(labels) if per_class == "all" else k * len(sizes)
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(features.shape[1], options["embedding_dim"], generator=generator) / features.shape[1] ** 0.5
+    embedding = nn.Parameter(weight)
+    optimiser = torch.optim.Adam([embedding], lr=options["lr"])
+    sampler = BalancedSampler(
+        labels, k * len(sizes), per_class=k, classes_per_round=len(sizes), seed=seed, batches=options["iterations"]
+    )
+    whole = torch.arange(len(labels))
+    batches = [whole] * options["iterations"] if per_class == "all" else [torch.as_tensor(rows) for rows in sampler]
+    for iteration in range(options["iterations"] + 1):
+        if iteration % options["measured_every"] == 0 or iteration == options["iterations"]:
+            state = measured(features @ embedding.detach(), labels, usual, options)
+            yield {"batch_size": batch_size, "whole": per_class == "all", "iteration": iteration, **state}
+        if iteration == options["iterations"]:
+            break
+        rows = batches[iteration]
+        similarity = cosine_similarity(features[rows] @ embedding)
+        loss = similarity.new_zeros(())
+        if lam > 0:
+            loss = loss + lam * contextual_loss(similarity, labels[rows], k, options["eps"], alpha=options["alpha"])
+        if lam < 1:
+            margins = options["positive_margin"], options["negative_margin"]
+            loss = loss + (1 - lam) * contrastive_loss(similarity, labels[rows], *margins)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+@torch.no_grad()
+def measured(embeddings: Tensor, labels: Tensor, k: int, options: Mapping[str, Any]) -> dict[str, float]:
+    """R@1, MAP@R and contextual loss of a set of embeddings that is searched for itself."""
+    similarity = cosine_similarity(embeddings)
+    found = retrieval_metrics(similarity, labels, labels, ks=(1,), self_match=True)
+    loss = float(contextual_loss(similarity, labels, k, options["eps"], alpha=options["alpha"]))
+    return {"R@1": found["R@1"], "MAP@R": found["MAP@R"], "contextual": loss}
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """R@1 at the end over lambda, and the curves of both extremes: a colour per batch size, a line per lambda."""
+    from matplotlib.lines import Line2D
+
+    from lookalike.figures.parts.style import LOOKS, panels
+
+    figure, axes = panels(2, 2, height=3.7)
+    last = frame[frame["iteration"] == frame["iteration"].max()]
+    sizes = sorted(frame["batch_size"].unique())
+    colours = {size: look.colour for look, size in zip(LOOKS, sizes, strict=False)}
+    lines: dict[float, Any] = {0.0: "--", 1.0: "-"}
+    for look, size in zip(LOOKS, sizes, strict=False):
+        ends = last[last["batch_size"] == size].groupby("lam")["R@1"].mean()
+        axes[0, 0].plot(ends.index, 100 * ends, color=look.colour, marker=look.marker, linestyle="-.")
+    axes[0, 0].set_xlabel("λ")
+    axes[0, 0].set_ylabel("R@1 at the end (%)")
+    for panel, (column, label) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), CURVES.items(), strict=True):
+        for size in (sizes[0], sizes[-1]):
+            for lam, line in lines.items():
+                chosen = frame[(frame["batch_size"] == size) & (frame["lam"] == lam)]
+                curve = chosen.groupby("iteration")[column].mean() * (1 if column == "contextual" else 100)
+                panel.plot(curve.index, curve, color=colours[size], linestyle=line)
+        panel.set_xlabel("iteration")
+        panel.set_ylabel(label)
+    named = [f"{size} in a batch" for size in sizes[:-1]] + [f"all {sizes[-1]} pictures"]
+    handles = [
+        Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=name)
+        for look, name in zip(LOOKS, named, strict=False)
+    ]
+    handles += [Line2D([], [], color="black", linestyle=line, label=f"λ = {lam:g}") for lam, line in lines.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """The gap of the contextual loss between the smallest batch and the whole set, and which lambda is best there."""
+    sizes = sorted(frame["batch_size"].unique())
+    last = frame[frame["iteration"] == frame["iteration"].max()]
+    ends = last.groupby(["batch_size", "lam"])[["R@1", "MAP@R"]].mean()
+    small, whole = ends.loc[(sizes[0], 1.0)], ends.loc[(sizes[-1], 1.0)]
+    others = ends.loc[sizes[-1]]["MAP@R"].drop(1.0)
+    return [
+        Check(
+            f"λ = 1 is worse with batches of {sizes[0]} than with the whole set: R@1 {_percent(small['R@1'])} against "
+            f"{_percent(whole['R@1'])}, MAP@R {_percent(small['MAP@R'])} against {_percent(whole['MAP@R'])}",
+            bool(small["MAP@R"] < whole["MAP@R"]),
+        ),
+        Check(
+            f"with the whole set λ = 1 comes to the right ranking: MAP@R {_percent(whole['MAP@R'])}",
+            bool(whole["MAP@R"] > ALL_RIGHT),
+        ),
+        Check(
+            f"λ = 1 is the best λ with the whole set: its MAP@R is {100 * (whole['MAP@R'] - others.max()):+.2f} points "
+            f"from that of the best other, λ = {others.idxmax():g}",
+            bool(whole["MAP@R"] > others.max()),
+        ),
+    ]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+DECOMPOSABILITY = Figure(data, draw, checks)

@@ -1,0 +1,149 @@
+"""Embeddings of concentric circles, learnt from the neighbour mask alone with its overridden gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.methods.contextual.terms import contextual_loss
+from lookalike.metrics.order import stable_topk
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+CIRCLES = 5
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Embeddings of clean points after training on noisy ones.
+
+    Args:
+        runs: none.
+        options: ``noise`` levels, ``points`` per circle, ``k``, ``eps``, ``alpha``, ``hidden`` units, ``steps``,
+            ``lr``, ``neighbours`` of the accuracy, ``seed``.
+
+    Returns:
+        ``noise, circle, x, y`` of every clean point in the embedding; and per level ``accuracy`` of nearest neighbours
+        after and ``accuracy_untrained`` before training.
+
+    Source: Supervised Metric Learning to Rank, Fig. 11 and Eq. 32.
+    Differs: distances are those of the plane. On unit vectors, as elsewhere in the paper, two dimensions leave a circle
+    to the five classes, on which this loss alone draws all of them together: it looks at the order of distances only.
+    """
+    frames = []
+    for level in options["noise"]:
+        generator = torch.Generator().manual_seed(options["seed"])  # the same points and network at every level
+        points, circles = concentric(options["points"], generator)
+        clean, _ = concentric(options["points"], generator)
+        network = perceptron(options["hidden"], generator)
+        with torch.no_grad():
+            before = neighbour_accuracy(network(clean), circles, options["neighbours"])
+        noisy = points + level * torch.randn(points.shape, generator=generator)
+        train(network, noisy, circles, options, generator)
+        with torch.no_grad():
+            embeddings = network(clean)
+            after = neighbour_accuracy(embeddings, circles, options["neighbours"])
+        columns = {"noise": level, "circle": circles.numpy(), "x": embeddings[:, 0], "y": embeddings[:, 1]}
+        frames.append(pd.DataFrame({**columns, "accuracy": after, "accuracy_untrained": before}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def concentric(points: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Points ``(5 points, 2)`` on circles of radius 1 to 5 at random angles, and their circles ``(5 points,)``."""
+    circles = torch.arange(CIRCLES).repeat_interleave(points)
+    angles = 2 * math.pi * torch.rand(len(circles), generator=generator)
+    return (circles + 1)[:, None] * torch.stack([angles.cos(), angles.sin()], dim=1), circles
+
+
+def perceptron(hidden: int, generator: torch.Generator) -> nn.Sequential:
+    """Three linear layers from two numbers to two, with ReLU between them."""
+    sizes = (2, hidden, hidden, 2)
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        linear = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+        for parameter in linear.parameters():  # torch's default distribution, drawn from the generator
+            nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)
+        layers += [linear, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def train(
+    network: nn.Module, points: Tensor, circles: Tensor, options: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Minimise the neighbour mask's loss (Eq. 32) on batches of ``k`` points of every circle."""
+    optimiser = torch.optim.Adam(network.parameters(), lr=options["lr"])
+    k, per_circle = options["k"], len(points) // CIRCLES
+    for _ in range(options["steps"]):
+        rows = [circle * per_circle + torch.randperm(per_circle, generator=generator)[:k] for circle in range(CIRCLES)]
+        batch = torch.cat(rows)
+        similarity = 1 - squared_distance(network(points[batch])) / 2
+        loss = contextual_loss(similarity, circles[batch], k, options["eps"], alpha=options["alpha"], variant="l1")
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def squared_distance(embeddings: Tensor) -> Tensor:
+    """Squared Euclidean distances ``(n, n)`` of ``(n, D)`` embeddings, with a gradient that is finite at 0."""
+    return (embeddings[:, None] - embeddings).square().sum(dim=2)
+
+
+def neighbour_accuracy(embeddings: Tensor, labels: Tensor, neighbours: int) -> float:
+    """Share of points whose ``neighbours`` nearest others mostly have their label.
+
+    Of labels that are equally frequent among the neighbours the smallest counts.
+    """
+    nearest = stable_topk(-squared_distance(embeddings).fill_diagonal_(torch.inf), neighbours)[1]
+    votes = F.one_hot(labels[nearest], int(labels.max()) + 1).sum(dim=1)  # (N, classes)
+    return float((votes.argmax(dim=1) == labels).double().mean())
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """A panel per noise level with the embeddings of the clean points."""
+    from lookalike.figures.parts.style import LOOKS, panels
+
+    levels = sorted(frame["noise"].unique())
+    figure, axes = panels(math.ceil(len(levels) / 2), 2, height=1.6 * math.ceil(len(levels) / 2) + 0.35)
+    for panel, level in zip(axes.flat, levels, strict=False):
+        shown = frame[frame["noise"] == level]
+        for circle, look in zip(range(CIRCLES), LOOKS, strict=False):
+            own = shown[shown["circle"] == circle]
+            panel.scatter(own["x"], own["y"], s=5, color=look.colour, marker=look.marker, lw=0, label=f"{circle + 1}")
+        panel.set_title(f"noise {level:g}: {100 * shown['accuracy'].iloc[0]:.0f} % right", pad=3)
+        panel.set_box_aspect(1)
+    for panel in axes[-1]:
+        panel.set_xlabel("first coordinate")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("second coordinate")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    appearance: dict[str, Any] = {"handletextpad": 0.1, "columnspacing": 0.8, "markerscale": 1.6}
+    figure.legend(
+        handles, labels, title="radius of the circle", loc="outside lower center", ncols=CIRCLES, **appearance
+    )
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """Whether the neighbours are of one circle, far more often than by chance and than before training."""
+    chance = 1 / frame["circle"].nunique()
+    found = []
+    for level, rows in frame.groupby("noise"):
+        after, before = rows["accuracy"].iloc[0], rows["accuracy_untrained"].iloc[0]
+        says = (
+            f"noise {level:g}: neighbours name the circle of {100 * after:.1f} % of the clean points, against "
+            f"{100 * before:.1f} % before training ({100 * (after - before):+.1f} points) and {100 * chance:.0f} % by "
+            "chance"
+        )
+        found.append(Check(says, bool(after > max(before, chance))))
+    return found
+
+
+RINGS = Figure(data, draw, checks)

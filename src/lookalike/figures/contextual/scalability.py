@@ -1,0 +1,188 @@
+"""Time and memory of two losses on a linear embedding of fixed features, over the batch size."""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import re
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.losses import LOSSES
+from lookalike.running.devices import visible_devices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+MEASURES = {"seconds": ("time per batch (s)", "time"), "megabytes": ("peak memory (MB)", "memory")}
+UPPER = 3  # sizes, the largest ones, from which the growth is read: below them fixed costs rule
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Forward and backward pass of every loss at every batch size, each in a process of its own.
+
+    Args:
+        runs: none.
+        options: ``losses`` by label, each ``name`` and arguments of one of ``LOSSES``; batch ``sizes`` for ``cpu`` and
+            ``cuda``; ``per_class`` pictures; ``feature_dim``, ``embedding_dim``; ``repeats``; ``seed``.
+
+    Returns:
+        ``loss, batch_size``, ``seconds`` (median), ``megabytes`` beyond what the process held before, and ``device``,
+        ``threads``.
+
+    Raises:
+        RuntimeError: if a measuring process ends without a result, for want of memory most likely.
+
+    Source: Supervised Metric Learning to Rank, Fig. 8.
+    """
+    kind = "cuda" if visible_devices() else "cpu"
+    rows = [
+        {"loss": label, "batch_size": size, **_in_own_process(kind, loss, size, options)}
+        for size in options["sizes"][kind]
+        for label, loss in options["losses"].items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def measure(kind: str, loss: Mapping[str, Any], size: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Seconds and megabytes of one forward and backward pass; the peak counts for this process as a whole.
+
+    Args:
+        kind: ``cpu`` or ``cuda``.
+        loss: ``name`` and arguments.
+        size: of the batch.
+        options: as `data` takes them.
+    """
+    generator = torch.Generator().manual_seed(options["seed"])
+    features = torch.randn(size, options["feature_dim"], generator=generator).to(kind)
+    labels = torch.arange(size, device=kind) // options["per_class"]
+    torch.manual_seed(options["seed"])  # the process is our own
+    embedding = nn.Linear(options["feature_dim"], options["embedding_dim"]).to(kind)
+    criterion = LOSSES[loss["name"]](**{key: value for key, value in loss.items() if key != "name"})
+    before = _held(kind)
+    seconds = []
+    for repeat in range(-2, options["repeats"]):  # two to warm up
+        embedding.zero_grad()
+        start = time.perf_counter()
+        criterion(embedding(features), labels).backward()
+        if kind == "cuda":
+            torch.cuda.synchronize()
+        if repeat >= 0:
+            seconds.append(time.perf_counter() - start)
+    device = torch.cuda.get_device_name() if kind == "cuda" else _processor()
+    found = {"seconds": statistics.median(seconds), "megabytes": _peak(kind) - before}
+    return {**found, "device": device, "threads": torch.get_num_threads()}
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """Time on the left, memory on the right, both over the batch size and logarithmic."""
+    from matplotlib.ticker import LogLocator, StrMethodFormatter
+
+    from lookalike.figures.parts.style import LOOKS, legend_below, panels
+
+    figure, axes = panels(1, 2, height=2.0)
+    sizes = sorted(frame["batch_size"].unique())
+    for panel, (column, (label, _)) in zip(axes[0], MEASURES.items(), strict=True):
+        for look, (loss, rows) in zip(LOOKS, frame.groupby("loss", sort=False), strict=False):
+            appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+            panel.plot(rows["batch_size"], rows[column], **appearance, label=loss)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xticks(sizes, [str(size) for size in sizes], rotation=45)
+        panel.minorticks_off()
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        panel.set_xlabel("pictures in a batch")
+        panel.set_ylabel(label)
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def checks(frame: pd.DataFrame) -> list[Check]:
+    """How both grow, which one needs more at the largest batch, and on what it was measured."""
+    first, second = frame["loss"].unique()[:2]
+    largest = frame["batch_size"].max()
+    device, threads = frame["device"].iloc[0], frame["threads"].iloc[0]
+    found = [
+        Check(
+            f"on {device}, {threads} threads; each point in a fresh process, median of its repetitions",
+            None,
+            claimed=False,
+        )
+    ]
+    for column, (_, name) in MEASURES.items():
+        table = frame.pivot_table(index="batch_size", columns="loss", values=column)
+        upper = table.tail(UPPER)
+        powers = {loss: np.polyfit(np.log(upper.index), np.log(upper[loss]), 1)[0] for loss in (first, second)}
+        says = (
+            f"at most cubic {name}: over the {UPPER} largest batches it grows with the power {powers[first]:.1f} "
+            f"({first}) and {powers[second]:.1f} ({second}) of the batch size"
+        )
+        found.append(Check(says, max(powers.values()) <= 3.2))
+        ratio = table.loc[largest, second] / table.loc[largest, first]
+        says = f"{second} needs {ratio:.1f} times the {name} of {first} at {largest} pictures"
+        found.append(Check(says, bool(ratio > 1)))
+    return found
+
+
+def _in_own_process(kind: str, loss: Mapping[str, Any], size: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """`measure` in a fresh process, which has neither the memory nor the threads of earlier points.
+
+    It is forked from a server that has done nothing but import: a fork of a process whose threads have run may hang.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(theirs, torch.get_num_threads(), kind, loss, size, options))
+    child.start()
+    theirs.close()
+    try:
+        found: dict[str, Any] | str = ours.recv()
+    except EOFError:
+        found = "its process was killed (out of memory?)"
+    child.join()
+    if isinstance(found, str):
+        raise RuntimeError(f"measuring {loss['name']} with {size} pictures failed: {found}")
+    return found
+
+
+def _send(pipe: Connection, threads: int, *arguments: Any) -> None:
+    torch.set_num_threads(threads)
+    try:
+        pipe.send(measure(*arguments))
+    except Exception as error:
+        pipe.send(str(error))
+
+
+def _held(kind: str) -> float:
+    return torch.cuda.memory_allocated() / 1e6 if kind == "cuda" else _status("VmRSS")
+
+
+def _peak(kind: str) -> float:
+    return torch.cuda.max_memory_allocated() / 1e6 if kind == "cuda" else _status("VmHWM")
+
+
+def _status(field: str) -> float:
+    """Megabytes of this process: ``VmRSS`` now, ``VmHWM`` at most, which unlike `resource`'s is its own alone."""
+    kibibytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
+    if kibibytes is None:
+        raise RuntimeError(f"/proc/self/status has no {field}")
+    return int(kibibytes[1]) * 1024 / 1e6
+
+
+def _processor() -> str:
+    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return model[1].strip() if model else platform.machine()
+
+
+SCALABILITY = Figure(data, draw, checks)

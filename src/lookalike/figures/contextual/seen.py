@@ -1,0 +1,80 @@
+"""R@1 among the test pictures against R@1 among the training pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from lookalike.figures.parts.measured import plot_means, shown, widen
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+SEEN, UNSEEN = "train_R@1", "R@1"
+
+
+def draw_losses(frame: pd.DataFrame) -> Picture:
+    """A panel per data set, a line per loss and set-up from the best epoch, a ring, to the last, filled."""
+    from lookalike.figures.parts.style import LOOKS, panels
+
+    datasets = list(frame["dataset"].unique())
+    figure, axes = panels(1, len(datasets), height=2.5)
+    for panel, dataset in zip(axes[0], datasets, strict=True):
+        own = frame[frame["dataset"] == dataset]
+        for look, ((loss, setting), points) in zip(LOOKS, own.groupby(["loss", "setting"], sort=False), strict=False):
+            seen, unseen = _ends(points)
+            appearance = {"color": look.colour, "marker": look.marker, "linestyle": "", "clip_on": False}
+            panel.plot(seen, unseen, color=look.colour, linestyle="--")
+            panel.plot(seen.iloc[0], unseen.iloc[0], **appearance, markersize=7.5, markerfacecolor="none")
+            panel.errorbar(seen.iloc[-1], unseen.iloc[-1], *_deviations(points), color=look.colour, capsize=1.5)
+            panel.plot(seen.iloc[-1], unseen.iloc[-1], **appearance, label=f"{loss}, {setting}")
+        panel.margins(0.12)
+        _name(panel, dataset, own)
+    axes[0, 0].set_ylabel("test R@1 (%)")
+    labelled = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*labelled, title="ring: best epoch, filled: last", loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_weights(frame: pd.DataFrame) -> Picture:
+    """The last epoch for every lambda: test against train R@1 on the left, both over lambda on the right."""
+    from lookalike.figures.parts.style import LOOKS, legend_below, panels
+
+    figure, axes = panels(1, 2, height=2.4)
+    (left, right), last = axes[0], frame[frame["checkpoint"] == "last"]
+    means = 100 * last.groupby("lambda")[[SEEN, UNSEEN]].mean()
+    for lam, points in last.groupby("lambda"):
+        at = means[SEEN][lam], means[UNSEEN][lam]
+        left.errorbar(*at, *_deviations(points), color=LOOKS[0].colour, capsize=1.5, lw=0.6)
+    weights = left.scatter(means[SEEN], means[UNSEEN], c=means.index, cmap="viridis", s=16, zorder=3)
+    figure.colorbar(weights, ax=left, label="λ", location="bottom", aspect=25)
+    left.margins(0.12)
+    _name(left, last["dataset"].iloc[0], last)
+    left.set_ylabel("test R@1 (%)")
+    for look, (column, label) in zip(LOOKS, {SEEN: "train", UNSEEN: "test"}.items(), strict=False):
+        plot_means(right, last, "lambda", column, look, label)
+    right.set_xlabel("λ")
+    right.set_ylabel("R@1 (%)")
+    widen(right)
+    legend_below(figure, right)
+    return figure
+
+
+def _ends(points: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Means over the seeds of both axes, at the best epoch and at the last."""
+    means = 100 * points.groupby("checkpoint")[[SEEN, UNSEEN]].mean().loc[["best", "last"]]
+    return means[SEEN], means[UNSEEN]
+
+
+def _deviations(points: pd.DataFrame) -> tuple[float | None, float | None]:
+    """Over the seeds of the last epoch in percent, vertical first; none for a single seed."""
+    last = points[points["checkpoint"] == "last"]
+    several = len(last) > 1
+    return (100 * last[UNSEEN].std(), 100 * last[SEEN].std()) if several else (None, None)
+
+
+def _name(panel: Axes, dataset: str, points: pd.DataFrame) -> None:
+    panel.set_title(shown(dataset, points["published"].iloc[0]))
+    panel.set_xlabel("train R@1 (%)")

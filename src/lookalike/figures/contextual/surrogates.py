@@ -1,0 +1,176 @@
+"""Ranking losses mixed with the contrastive one, each over the same grid: the grid of one, and all side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.files import read_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+METRICS = {"train_R@1": "train R@1 (%)", "R@1": "test R@1 (%)"}
+POINT = ["loss", "lambda", "margin", "rate"]
+NAMES = {
+    "contextual": "Contextual",
+    "roadmap": "ROADMAP",
+    "smooth_ap": "Smooth-AP",
+    "softbin_ap": "SoftBin-AP",
+    "blackbox_ap": "Blackbox-AP",
+}
+
+
+def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
+    """R@1 among training and among test pictures, of the epoch that is best on the latter.
+
+    Args:
+        runs: metrics, with those of the training pictures; each with its ``loss``, the weight ``lambda`` of it, the
+            positive ``margin`` of the contrastive rest, and the ``rate`` of learning.
+        options: none.
+
+    Returns:
+        ``dataset, seed``, those four, ``train_R@1, R@1`` as fractions, and ``again``: whether an earlier point of the
+        loss is the same training, as nothing reads the margin at lambda 1. Where all points that differ in the rate
+        alone are the same, because the scale has one rate for all, ``rate`` is missing and one of them is kept.
+
+    Raises:
+        ValueError: for a file without metrics of the training pictures.
+
+    Source: Supervised Metric Learning to Rank, Figs. 18-29.
+    """
+    rows = []
+    for run in runs:
+        found = read_json(run.path)["best"]
+        if missing := [name for name in METRICS if name not in found]:
+            hint = "embed.training_pictures of its recipe must be true"
+            raise ValueError(f"{run.path} holds no {missing[0]} of the best epoch; {hint}")
+        place = {"loss": run.place["loss"], **{name: float(run.place[name]) for name in POINT[1:]}}
+        about = {"dataset": run.dataset, "seed": run.seed, **place, "path": run.path}
+        rows.append(about | {name: found[name] for name in METRICS})
+    frame = pd.DataFrame(rows)
+    apart = [name for name in ("dataset", "seed", *POINT) if name != "rate"]
+    if frame.groupby(apart)["path"].nunique().max() == 1:
+        frame = frame.drop_duplicates(apart).assign(rate=float("nan"))
+    again = frame.duplicated(["dataset", "seed", "loss", "path"])
+    return frame.drop(columns="path").assign(again=again)
+
+
+def draw_grid(frame: pd.DataFrame) -> Picture:
+    """A row of panels per rate, on the left the training pictures; a line per margin, over lambda.
+
+    All axes go from 0 to 100 %, so that the pictures of all losses and data sets can be laid beside each other.
+    """
+    from lookalike.figures.parts.style import LOOKS, legend_below, panels
+
+    rates = _rates(frame)
+    figure, axes = panels(len(rates), 2, height=0.65 + 1.35 * len(rates), sharex=True, sharey=True)
+    for row, rate in zip(axes, rates, strict=True):
+        own = frame if pd.isna(rate) else frame[frame["rate"] == rate]
+        for panel, (metric, label) in zip(row, METRICS.items(), strict=True):
+            for look, (margin, points) in zip(LOOKS, own.groupby("margin"), strict=False):
+                line = 100 * points.groupby("lambda")[metric].mean()
+                appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
+                panel.plot(line.index, line, **appearance, label=f"δ+ = {margin:g}")
+            panel.set_ylabel(label)
+            panel.set_ylim(0, 100)
+            if not pd.isna(rate):
+                panel.set_title(f"rate {rate:g}")
+    for panel in axes[-1]:
+        panel.set_xlabel("λ")
+    legend_below(figure, axes[0, 0], columns=3)
+    return figure
+
+
+def checks_grid(frame: pd.DataFrame) -> list[Check]:
+    """Best and spread of the test R@1, about which nothing is claimed for one loss by itself."""
+    points = _points(frame)
+    tuned = points[(points["lambda"] > 0) & ~points["again"]]
+    best = tuned.sort_values("R@1", ascending=False, kind="stable").iloc[0]
+    found = (
+        f"test R@1 of {NAMES[best['loss']]} at λ > 0 is at best {_percent(best['R@1'])} ({_place(best)}; train R@1 "
+        f"{_percent(best['train_R@1'])}), over the grid {_percent(tuned['R@1'].min())} to "
+        f"{_percent(tuned['R@1'].max())}, median {_percent(tuned['R@1'].median())}"
+    )
+    alone = points.loc[points["lambda"] == 0, "R@1"]
+    return [
+        Check(found, None, claimed=False),
+        Check(
+            f"the contrastive loss alone (λ = 0) reaches {_percent(alone.max())} at its best margin",
+            None,
+            claimed=False,
+        ),
+    ]
+
+
+def draw_summary(frame: pd.DataFrame) -> Picture:
+    """A panel per data set: the test R@1 of all points of a loss in one line, the best of them larger."""
+    from lookalike.figures.parts.style import LOOKS, REFERENCE, panels
+
+    points = _points(frame)
+    datasets, losses = list(points["dataset"].unique()), list(points["loss"].unique())
+    figure, axes = panels(1, len(datasets), height=1.9, sharey=True)
+    for panel, dataset in zip(axes[0], datasets, strict=True):
+        own = points[points["dataset"] == dataset]
+        panel.axvline(100 * own.loc[own["lambda"] == 0, "R@1"].max(), color=REFERENCE, linestyle=":")
+        for place, loss in enumerate(losses):
+            tuned = 100 * own.loc[(own["loss"] == loss) & (own["lambda"] > 0), "R@1"]
+            look = LOOKS[place]
+            panel.plot(tuned, [place] * len(tuned), look.marker, color=look.colour, markersize=3, alpha=0.5, mew=0)
+            panel.plot(tuned.max(), place, look.marker, color=look.colour, markersize=5, clip_on=False)
+        panel.set_title(dataset.removeprefix("figurines_"))
+        panel.set_xlabel("test R@1 (%)")
+    axes[0, 0].set_yticks(range(len(losses)), [NAMES[loss] for loss in losses])
+    axes[0, 0].set_ylim(len(losses) - 0.5, -0.5)
+    return figure
+
+
+def checks_summary(frame: pd.DataFrame) -> list[Check]:
+    """On every data set, whether the best point of the contextual loss is above that of every surrogate."""
+    points = _points(frame)
+    tuned = points[(points["lambda"] > 0) & ~points["again"]]
+    found = []
+    for dataset, own in tuned.groupby("dataset", sort=False):
+        best = own.groupby("loss")["R@1"].max().sort_values(ascending=False)
+        median = own.groupby("loss")["R@1"].median()
+        others = best.drop("contextual")
+        listed = ", ".join(
+            f"{NAMES[loss]} {_percent(best[loss])} ({_percent(median[loss])})" for loss in map(str, best.index)
+        )
+        lead = 100 * (best["contextual"] - others.max())
+        found.append(
+            Check(
+                f"on {dataset} the contextual loss at its best is above every AP surrogate at its best: "
+                f"{lead:+.1f} points against {NAMES[str(others.idxmax())]}; best test R@1 at λ > 0, in brackets "
+                f"the median: {listed}{'; one seed' if len(set(frame['seed'])) == 1 else ''}",
+                bool(lead > 0),
+            )
+        )
+    return found
+
+
+def _rates(frame: pd.DataFrame) -> list[float]:
+    return sorted(frame["rate"].unique())
+
+
+def _points(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the seeds."""
+    groups = frame.groupby(["dataset", *POINT, "again"], sort=False, dropna=False)
+    return groups[list(METRICS)].mean().reset_index()
+
+
+def _place(point: pd.Series[Any]) -> str:
+    margin = "" if point["lambda"] == 1 else f", δ+ = {point['margin']:g}"
+    rate = "" if pd.isna(point["rate"]) else f", rate = {point['rate']:g}"
+    return f"λ = {point['lambda']:g}{margin}{rate}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+SURROGATE_GRID = Figure(data, draw_grid, checks_grid)
+SURROGATES = Figure(data, draw_summary, checks_summary)

@@ -1,0 +1,62 @@
+"""What DIML's paper varies: candidates that are re-ranked, and the side of the grid."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from lookalike.figures.parts.form import Check, Figure
+from lookalike.figures.parts.measured import best, read_measured
+from lookalike.figures.parts.one_axis import Lines
+from lookalike.figures.parts.trends import (
+    always,
+    groups,
+    rising,
+    seeds_behind,
+    table,
+)
+
+SATURATED = 0.5  # points of P@1 that more candidates may still bring
+LOSSES = {"margin": "Margin", "multi_similarity": "Multi-Similarity"}
+
+
+def check_candidates(frame: pd.DataFrame) -> list[Check]:
+    """Few candidates bring most of the gain, more than 100 nothing."""
+    tables = [table(rows, "K", "P@1") for _, rows in groups(best(frame), ["dataset", "loss"])]
+    later = [values.loc[500] - values.loc[100] for values in tables]
+    largest = max(abs(float(each.mean())) for each in later)
+    early, late = (sum(float((each.loc[k] - each.loc[0]).mean()) for each in tables) for k in (20, 500))
+    return [
+        always([values.loc[100] - values.loc[0] for values in tables], "100 candidates raise P@1"),
+        Check(
+            f"20 candidates bring most of the gain: {early / len(tables):+.1f} points of P@1 on average, 500 "
+            f"{late / len(tables):+.1f}{seeds_behind(tables[0])}",
+            bool(late > 0 and early > late / 2),
+        ),
+        Check(
+            f"P@1 is saturated at K = 100: K = 500 differs by at most {largest:.2f} points (limit {SATURATED:g})"
+            + seeds_behind(tables[0]),
+            largest <= SATURATED,
+        ),
+    ]
+
+
+def check_grid_side(frame: pd.DataFrame) -> list[Check]:
+    """A finer grid is better, with P@1 of G = 4 above that of a single location."""
+    tables = {key: table(rows, "G", "P@1") for key, rows in groups(best(frame), ["dataset", "loss"])}
+    found = [always([values.loc[4] - values.loc[1] for values in tables.values()], "P@1 is higher at G = 4 than at 1")]
+    found += [
+        rising(values, f"{dataset}, {LOSSES[loss]}: P@1 rises with G") for (dataset, loss), values in tables.items()
+    ]
+    return found
+
+
+CANDIDATES = Figure(
+    read_measured,
+    Lines("K", "candidates K", ("P@1", "MAP@R"), series="loss", named=LOSSES, ticks=(0, 100, 300, 500)),
+    check_candidates,
+)
+GRID_SIDE = Figure(
+    read_measured,
+    Lines("G", "grid side G", ("P@1", "MAP@R"), series="loss", named=LOSSES, ticks=(1, 2, 4, 7)),
+    check_grid_side,
+)

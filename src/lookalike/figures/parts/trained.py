@@ -1,0 +1,134 @@
+"""Trained models as figures read them, with the pictures that they are tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from lookalike.data import read_manifest
+from lookalike.figures.parts.form import Run
+from lookalike.learners.saved import load_model
+from lookalike.metrics.attention import OBJECT
+from lookalike.training.images import Images, batches
+from lookalike.training.roles import test_roles
+
+BATCH = 128
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures of a split, and how a model sees them.
+
+    Attributes:
+        rows: of the manifest.
+        root: folder of the paths.
+        view: as ``lookalike.training.images.Images`` takes it.
+    """
+
+    rows: pd.DataFrame
+    root: Path
+    view: Mapping[str, Any]
+
+    @property
+    def labels(self) -> Tensor:
+        """``(N,)`` int64."""
+        return torch.from_numpy(self.rows["label"].to_numpy("int64", copy=True))
+
+    def path(self, row: int) -> str:
+        """Of one picture."""
+        return str(self.root / self.rows["path"].iloc[row])
+
+    def tensors(self, rows: Sequence[int], device: torch.device) -> Iterable[tuple[Tensor, Tensor]]:
+        """Images ``(B, 3, H, W)`` of some rows and their places ``(B,)`` in ``rows``, batch by batch."""
+        images = Images([Path(self.path(row)) for row in rows], self.view)
+        places = [list(range(first, min(first + BATCH, len(rows)))) for first in range(0, len(rows), BATCH)]
+        return batches(images, places, seed=0, device=device)
+
+    def shown(self, row: int) -> dict[str, Any]:
+        """What drawing one picture takes: its ``picture``, ``resize_px`` and ``crop_px``."""
+        return {"picture": self.path(row), **{key: self.view[key] for key in ("resize_px", "crop_px")}}
+
+    def objects(self, rows: Sequence[int]) -> Tensor | None:
+        """Where the object is in the cropped pictures, ``(n, H, W)`` bool: its mask, else its box; ``None`` without."""
+        if "mask" in self.rows:
+            paths = [self.root / self.rows["mask"].iloc[row] for row in rows]
+            images = Images(paths, self.view)
+            masks = torch.stack([images[place, 0][0][0] for place in range(len(paths))])
+            found: Tensor = masks > OBJECT
+            return found
+        if "box_x" not in self.rows:
+            return None
+        return torch.stack([self._box(row) for row in rows])
+
+    def points(self, row: int, points: Tensor) -> Tensor:
+        """Points ``(n, 2)`` of the original picture, x and y, as they lie in its crop."""
+        from PIL import Image
+
+        with Image.open(self.path(row)) as picture:
+            size = torch.tensor(picture.size)
+        resize, crop = self.view.get("resize_px"), self.view["crop_px"]
+        resized = size if not resize else (size * resize).div(size.min(), rounding_mode="floor")
+        moved: Tensor = points * (resized / size) - ((resized - crop) / 2).round()
+        return moved
+
+    def _box(self, row: int) -> Tensor:
+        x, y, width, height = (float(self.rows[f"box_{name}"].iloc[row]) for name in ("x", "y", "width", "height"))
+        (left, top), (right, bottom) = self.points(row, torch.tensor([[x, y], [x + width, y + height]])).tolist()
+        across = torch.arange(self.view["crop_px"]) + 0.5
+        inside: Tensor = ((across >= top) & (across < bottom))[:, None] & ((across >= left) & (across < right))
+        return inside
+
+
+def read_pictures(run: Run, view: Mapping[str, Any], roles: Sequence[str] = ()) -> Pictures:
+    """Pictures of some roles, by default of all that are searched.
+
+    Raises:
+        ValueError: if the view is not square, which these figures do not draw.
+    """
+    if not isinstance(view["crop_px"], int) or not isinstance(view.get("resize_px") or 1, int):
+        raise ValueError(f"test_image of {run.recipe} on {run.dataset} is {dict(view)}; figures draw square crops only")
+    frame = read_manifest(Path(run.manifest))
+    wanted = roles or test_roles(run.manifest)
+    rows = pd.concat([frame[frame["role"] == role] for role in wanted], ignore_index=True)
+    return Pictures(rows, Path(run.root), {"resize_px": None, **view})
+
+
+def read_trained(run: Run, kind: type[nn.Module]) -> tuple[nn.Module, Mapping[str, Any], torch.device]:
+    """Model of the best epoch in evaluation mode on its device, how it sees test pictures, and the device.
+
+    Raises:
+        ValueError: if the file holds another kind of model.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model, about = load_model(run.path)
+    if not isinstance(model, kind):
+        raise ValueError(f"{run.path} holds {type(model).__name__}, this figure needs {kind.__name__}")
+    return model.to(device), about["settings"]["test_image"], device
+
+
+@torch.no_grad()
+def of_each(
+    compute: Callable[[Tensor], Tensor], pictures: Pictures, rows: Sequence[int], device: torch.device
+) -> Tensor:
+    """What ``compute`` makes of images ``(B, 3, H, W)``, for some rows, on the CPU."""
+    return torch.cat([compute(images).cpu() for images, _ in pictures.tensors(rows, device)])
+
+
+def share_on(heat: Tensor, objects: Tensor) -> Tensor:
+    """Share of the attention that lies on the objects.
+
+    Args:
+        heat: ``(N, H, W)``, not negative.
+        objects: ``(N, H, W)`` bool.
+
+    Returns:
+        ``(N,)`` in [0, 1]; NaN for a map of zeros, which lies nowhere.
+    """
+    pixels = heat.flatten(1).double()
+    return (pixels * objects.flatten(1)).sum(dim=1) / pixels.sum(dim=1)

@@ -1,0 +1,51 @@
+"""Put all figures of a scale on one page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from lookalike.figures.parts.caption import spoken
+from lookalike.figures.parts.form import Verdict
+from lookalike.files import read_json, write_text
+
+HEADING = re.compile(r"^# ")
+PICTURE = re.compile(r"\]\((\w+\.png)\)")
+
+
+def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None:
+    """Write the page: the verdicts on each figure by count, then all figures with their captions.
+
+    Args:
+        figures: of each figure its path without extension, by its name, in the order of the page.
+        scale: what the scale calls itself.
+        output: Markdown to write, in the folder above.
+    """
+    checked = {name: read_json(f"{path}.json") for name, path in figures.items()}
+    seeds = max((found["seeds"] for found in checked.values()), default=0)
+    lines = [
+        f"# Figures: {scale}",
+        "How often the papers' words on a figure are so in the runs behind it. One run of each kind is no evidence for "
+        "or against a paper; the target `claims` compares over several seeds. *Computed* follows from a formula, "
+        "whatever is trained; *measured* are numbers about which a paper says nothing.",
+        "\n".join(
+            [
+                f"| figure | {' | '.join(spoken(verdict, seeds) for verdict in Verdict)} |",
+                f"|:--{'|--:' * len(Verdict)}|",
+                *(f"| [{found['title']}](#{name}) | {_counts(found['checks'])} |" for name, found in checked.items()),
+                f"| all | {_counts([check for found in checked.values() for check in found['checks']])} |",
+            ]
+        ),
+    ]
+    for name, path in figures.items():
+        below = HEADING.sub(f'## <a id="{name}"></a>', Path(f"{path}.md").read_text(), count=1)
+        lines.append(PICTURE.sub(rf"]({Path(path).parent.name}/\1)", below).strip())
+    write_text(output, "\n\n".join(lines) + "\n")
+
+
+def _counts(checks: list[dict[str, str]]) -> str:
+    """How often each verdict was reached, as cells."""
+    counts = Counter(check["verdict"] for check in checks)
+    return " | ".join(str(counts[verdict] or "") for verdict in Verdict)

@@ -1,0 +1,57 @@
+"""Histories of trainings with the contextual loss."""
+
+import pandas as pd
+import pytest
+
+from lookalike.figures.contextual.curves import checks, data, draw
+from lookalike.figures.parts.form import Run
+from lookalike.figures.parts.style import style
+
+
+@pytest.fixture
+def history(tmp_path):
+    def write(lam, contextual, recall, seed=0):
+        path = tmp_path / f"{lam}_{seed}.csv"
+        columns = {"epoch": range(1, 5), "loss": 1.0, "R@1": [None, recall[0], None, recall[1]], "MAP@R": 0.0}
+        pd.DataFrame({**columns, "contextual": contextual, "mAP": 0.5}).to_csv(path, index=False)
+        return Run("x", "sop", "products", seed, "history", str(path), {"lambda": lam})
+
+    return write
+
+
+def test_a_row_per_epoch_measured_or_not(history):
+    frame = data(
+        [history(0.0, [0.4, 0.3, 0.2, 0.1], [0.5, 0.6]), history("0.8", [0.3, 0.2, 0.1, 0.05], [0.6, 0.7])], {}
+    )
+    assert list(frame.columns) == ["dataset", "seed", "lambda", "epoch", "contextual", "R@1", "mAP"]
+    assert list(frame["lambda"]) == [0.0] * 4 + [0.8] * 4
+    assert list(frame["R@1"].notna()) == [False, True] * 4
+
+
+def test_a_history_of_another_loss_is_refused(history):
+    run = history(0.0, [0.4, 0.3, 0.2, 0.1], [0.5, 0.6])
+    pd.read_csv(run.path).drop(columns="contextual").to_csv(run.path, index=False)
+    with pytest.raises(ValueError, match="has no column 'contextual'; it has epoch, loss"):
+        data([run], {})
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_the_verdicts_follow_the_contrastive_curve_and_the_correlation(history, better):
+    recall = [0.5, 0.8] if better else [0.8, 0.5]
+    runs = [history(lam, [0.4 - 0.1 * lam, 0.3, 0.2, 0.1 - 0.01 * lam], recall) for lam in (0.0, 1.0)]
+    lowers, goes_with = checks(data(runs, {}))
+    assert lowers.holds
+    assert "0.4000 in the first epoch, 0.1000 in the last" in lowers.says
+    assert goes_with.holds is better
+
+
+def test_a_contrastive_loss_that_raises_the_contextual_part_does_not_hold(history):
+    assert not checks(data([history(0.0, [0.1, 0.2, 0.3, 0.4], [0.5, 0.6])], {}))[0].holds
+
+
+def test_the_picture_has_a_line_per_lambda_with_the_measured_epochs_on_the_right(history):
+    runs = [history(lam, [0.4, 0.3, 0.2, 0.1], [0.5, 0.6], seed) for lam in (0.0, 0.4, 1.0) for seed in (0, 1)]
+    with style():
+        left, right = draw(data(runs, {})).axes
+    assert [len(line.get_xdata()) for line in left.get_lines()] == [4, 4, 4]
+    assert [list(line.get_ydata()) for line in right.get_lines()] == [[50.0, 60.0]] * 3

@@ -1,0 +1,68 @@
+"""A linear embedding of fixed features, trained in batches and on the whole set."""
+
+import pytest
+import torch
+
+from lookalike.figures.contextual.decomposability import checks, data, measured, standardised
+from lookalike.figures.parts.form import Run
+from lookalike.files import write_tensors
+
+OPTIONS = {
+    "lams": [0.0, 1.0],
+    "per_class": [2, "all"],
+    "iterations": 5,
+    "measured_every": 2,
+    "embedding_dim": 6,
+    "lr": 1e-2,
+    "eps": 0.05,
+    "alpha": 10.0,
+    "positive_margin": 0.75,
+    "negative_margin": 0.6,
+}
+LABELS = torch.tensor([7, 7, 7, 7, 9, 9, 9, 9, 9, 4, 4, 4])
+
+
+def run(folder, role="train"):
+    path = folder / "features.safetensors"
+    features = torch.randn(12, 8, generator=torch.Generator().manual_seed(0))
+    write_tensors(path, {f"best/{role}/embedding": features, f"labels/{role}": LABELS}, {})
+    return Run("untrained_seen", "cub", "birds", 1, "embeddings", str(path))
+
+
+def test_standardised_features_have_no_constant_columns():
+    features = standardised(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 2.5], [8.0, 5.0, 0.0]]))
+    assert features.shape == (3, 2)
+    assert torch.allclose(features.mean(dim=0), torch.zeros(2), atol=1e-6)
+    assert torch.allclose(features.std(dim=0), torch.ones(2), atol=1e-6)
+
+
+def test_a_perfect_ranking_is_measured_as_one():
+    labels = torch.arange(3).repeat_interleave(4)
+    found = measured(torch.eye(3)[labels], labels, 4, OPTIONS)
+    assert found == {"R@1": 1.0, "MAP@R": 1.0, "contextual": 0.0}
+
+
+def test_every_cell_of_the_grid_has_its_curve(tmp_path):
+    frame = data([run(tmp_path)], OPTIONS)
+    assert frame.groupby(["batch_size", "lam"])["iteration"].apply(list).tolist() == [[0, 2, 4, 5]] * 4
+    assert frame.groupby("batch_size")["whole"].first().to_dict() == {6: False, 12: True}
+    start = frame[frame["iteration"] == 0]
+    assert start["MAP@R"].nunique() == 1  # all start from the same embedding
+    assert frame["dataset"].unique() == ["birds"]
+    assert frame.equals(data([run(tmp_path)], OPTIONS))
+
+
+def test_the_verdicts_follow_the_ends_of_the_curves(tmp_path):
+    frame = data([run(tmp_path)], OPTIONS)
+    end, whole, alone = frame["iteration"] == 5, frame["whole"], frame["lam"] == 1
+    frame["MAP@R"] = 0.5
+    assert [check.holds for check in checks(frame)] == [False, False, False]
+    frame.loc[end & whole & alone, "MAP@R"] = 1.0
+    assert [check.holds for check in checks(frame)] == [True, True, True]
+    frame.loc[end & whole & ~alone, "MAP@R"] = 2.0
+    assert [check.holds for check in checks(frame)] == [True, True, False]
+
+
+def test_features_of_test_pictures_alone_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"holds no best/train/embedding; embed\.training_pictures of its recipe"):
+        data([run(tmp_path, role="test")], OPTIONS)

@@ -1,0 +1,12 @@
+"""Put all tables on one page."""
+
+from lookalike.running.jobs import job_log
+from lookalike.stages.tables_page import tables_page
+
+with job_log("tables_page", snakemake.log[0]):
+    tables_page(
+        snakemake.params.tables,
+        cells=snakemake.params.cells,
+        scale=snakemake.params.scale,
+        output=snakemake.output[0],
+    )
