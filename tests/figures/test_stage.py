@@ -16,7 +16,7 @@ from lookalike.parameters import read
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures
-from lookalike.stages.figures_page import gallery
+from lookalike.stages.figures_page import figures_page
 
 MINI = {"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False}
 ENTRY = {"place": "A paper, Fig. 1", "title": "a toy", "shows": "This.", "says": "That it is so."}
@@ -130,7 +130,7 @@ def test_the_gallery_counts_verdicts_as_data_and_shows_every_figure(tmp_path):
         path.with_suffix(".json").write_text(json.dumps({"title": f"Fig. {name}", "seeds": 1, "checks": checks}))
         path.with_suffix(".md").write_text(f"# Fig. {name}\n\n![{name}]({name}.png)\n\n- **in this run: yes** – text\n")
     figures = {name: str(tmp_path / "figures" / name) for name in found}
-    gallery(figures, scale="small", output=str(tmp_path / "figures.md"))
+    figures_page(figures, scale="small", output=str(tmp_path / "figures.md"))
     page = (tmp_path / "figures.md").read_text()
     assert "| figure | in this run: yes | in this run: no | in this run: undecided | computed: yes |" in page
     assert "| [Fig. one](#one) | 2 |  |  |  |  |  |\n| [Fig. two](#two) |  | 1 | 1 | 1 |  |  |\n" in page

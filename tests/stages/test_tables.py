@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lookalike.stages.tables import tables
-from lookalike.stages.tables_page import page
+from lookalike.stages.tables_page import tables_page
 from measured_runs import TABLE, run
 
 
@@ -43,7 +43,7 @@ def test_the_last_epoch_is_shown_where_the_table_asks_for_it(written):
 
 def test_the_page_shows_what_the_tables_hold(written):
     folder = written(TABLE)
-    page({"diml_1": TABLE}, cells={"diml_1": f"{folder}/diml_1.csv"}, scale="small", output=f"{folder}/all.html")
+    tables_page({"diml_1": TABLE}, cells={"diml_1": f"{folder}/diml_1.csv"}, scale="small", output=f"{folder}/all.html")
     text = (folder / "all.html").read_text()
     assert "60.5 ± 0.7" in text
     assert "<dd>0f0f0f0f0f0f0f0f</dd>" in text

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lookalike.costs.jobs import job_counts
+from lookalike.command.costs.jobs import job_counts
 from lookalike.plan.plan import Plan
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True}

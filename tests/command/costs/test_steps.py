@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookalike.costs.steps import training_steps
+from lookalike.command.costs.steps import training_steps
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import equal_classes, role_sizes, training_composition
 from trainings import section

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from lookalike.compare.runs import Run
+from lookalike.command.compare.runs import Run
 from lookalike.statistics.pairs import Difference, paired_difference
 
 ABSENT = "-"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
+from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from trainings import CROP, METHODS, learner, section

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lookalike.costs.hours import crop_size
+from lookalike.command.costs.hours import crop_size
 from lookalike.data.roles import EMBEDDED
 from lookalike.learners import LEARNERS
 from lookalike.learners.representations import REPRESENTATIONS

@@ -10,12 +10,12 @@ from statistics import fmean
 
 import torch
 
-from lookalike.costs.cards import Card, read_cards
-from lookalike.costs.forms import Decoded, copies_bytes, decoded_bytes
-from lookalike.costs.hours import PICTURES, Kind, StepCost, device_at_hand, finished_seconds, kind_of, step_cost
-from lookalike.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
-from lookalike.costs.space import archive_bytes, embeddings_bytes, model_bytes
-from lookalike.costs.steps import training_steps
+from lookalike.command.costs.cards import Card, read_cards
+from lookalike.command.costs.forms import Decoded, copies_bytes, decoded_bytes
+from lookalike.command.costs.hours import PICTURES, Kind, StepCost, device_at_hand, finished_seconds, kind_of, step_cost
+from lookalike.command.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
+from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
+from lookalike.command.costs.steps import training_steps
 from lookalike.data.roles import SEARCHED
 from lookalike.parameters import Settings
 from lookalike.paths import project_root

@@ -128,7 +128,7 @@ def _on_plan(chosen: argparse.Namespace) -> int:
     plan = Plan({**merge(read("params/config.yaml", "config"), overlay), **given})
     runs = plan.runs[["recipe", "dataset"]]  # which checks every recipe, before anything is printed
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
-    from lookalike.costs.overview import print_plan  # imports torch, for seconds
+    from lookalike.command.costs.overview import print_plan  # imports torch, for seconds
 
     print_plan(plan, measure=chosen.measure)
     return 0
@@ -143,7 +143,7 @@ def _on_measure(chosen: argparse.Namespace) -> int:
     given = {"scale": chosen.scale} | ({"tables": chosen.tables} if chosen.tables else {})
     plan = Plan({**read("params/config.yaml", "config"), **given})
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)
-    from lookalike.costs.measuring import print_card
+    from lookalike.command.costs.measuring import print_card
 
     sections = [plan.settings(recipe, dataset, "train")["train"] for recipe, dataset in runs]
     print_card(sections, chosen.pictures, steps=chosen.steps)
@@ -151,7 +151,7 @@ def _on_measure(chosen: argparse.Namespace) -> int:
 
 
 def _on_compare(chosen: argparse.Namespace) -> int:
-    from lookalike.compare.overview import print_comparison
+    from lookalike.command.compare.overview import print_comparison
 
     return print_comparison(
         *chosen.runs,

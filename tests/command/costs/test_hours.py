@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from lookalike.costs import hours
-from lookalike.costs.hours import StepCost, finished_seconds, kind_of, step_cost
+from lookalike.command.costs import hours
+from lookalike.command.costs.hours import StepCost, finished_seconds, kind_of, step_cost
 from lookalike.plan.plan import Plan
 from trainings import METHODS, section
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lookalike.compare.differences import ABSENT, Pairs, differing, metric_differences, metrics_of_one, pairs
-from lookalike.compare.names import Names, Side
-from lookalike.compare.runs import Run, with_ids
+from lookalike.command.compare.differences import ABSENT, Pairs, differing, metric_differences, metrics_of_one, pairs
+from lookalike.command.compare.names import Names, Side
+from lookalike.command.compare.runs import Run, with_ids
 from lookalike.parameters import Settings
 from lookalike.text import aligned
 
@@ -30,7 +30,7 @@ def print_comparison(
     """Print what differs between two runs, or two rows on each data set that both have.
 
     Args:
-        first: name of a run or a row, see `lookalike.compare.names.FORMS`.
+        first: name of a run or a row, see `lookalike.command.compare.names.FORMS`.
         second: likewise; differences are the second minus the first.
         scale: name in ``params/scales`` (that of ``params/config.yaml``).
         overlay: content of a user's own scale.

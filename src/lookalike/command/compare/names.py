@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lookalike.compare.runs import Results, Run, UnfinishedError, tracked_run
+from lookalike.command.compare.runs import Results, Run, UnfinishedError, tracked_run
 from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan

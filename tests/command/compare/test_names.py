@@ -3,7 +3,7 @@
 import pytest
 
 from lookalike.command import main
-from lookalike.compare.names import Names
+from lookalike.command.compare.names import Names
 from lookalike.files import write_json, write_tensors
 
 SCORES = {"R@1": 0.5, "MAP@R": 0.25}

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from lookalike.costs.hours import crop_size
-from lookalike.costs.jobs import Job, strangers_of
+from lookalike.command.costs.hours import crop_size
+from lookalike.command.costs.jobs import Job, strangers_of
 from lookalike.data import read_manifest
 from lookalike.data.decoded import GB, sampled
 from lookalike.data.roles import EMBEDDED, SEARCHED

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lookalike.command import main
-from lookalike.costs import overview
-from lookalike.costs.cards import Measured, card_of, read_cards, write_card
-from lookalike.costs.measuring import pictures_in
+from lookalike.command.costs import overview
+from lookalike.command.costs.cards import Measured, card_of, read_cards, write_card
+from lookalike.command.costs.measuring import pictures_in
 from trainings import write_dataset
 
 TABLES = ["avsl_1", "diml_1"]

@@ -4,8 +4,8 @@ from statistics import mean, stdev
 
 import pytest
 
-from lookalike.compare.differences import differing, metric_differences, metrics_of_one, pairs
-from lookalike.compare.runs import Run
+from lookalike.command.compare.differences import differing, metric_differences, metrics_of_one, pairs
+from lookalike.command.compare.runs import Run
 
 
 def run(seed=0, dataset="birds", score=0.5, **more):

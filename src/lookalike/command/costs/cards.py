@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 import yaml
 
-from lookalike.costs.hours import Kind
+from lookalike.command.costs.hours import Kind
 from lookalike.files import replacing
 from lookalike.parameters import Settings, check
 from lookalike.paths import project_root

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lookalike.costs.forms import copies_bytes, decoded_bytes
-from lookalike.costs.jobs import distinct_jobs
+from lookalike.command.costs.forms import copies_bytes, decoded_bytes
+from lookalike.command.costs.jobs import distinct_jobs
 from lookalike.plan.plan import Plan
 from lookalike.training.decoding import Decoder
 from lookalike.training.roles import read_role

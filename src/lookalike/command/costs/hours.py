@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lookalike.costs.stepping import measured_learner, now
+from lookalike.command.costs.stepping import measured_learner, now
 from lookalike.paths import project_root
 from lookalike.plan.timings import seconds
 

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.costs.cards import Measured, card_of, write_card
-from lookalike.costs.hours import Kind, device_at_hand, kind_of
-from lookalike.costs.stepping import measured_learner, now
+from lookalike.command.costs.cards import Measured, card_of, write_card
+from lookalike.command.costs.hours import Kind, device_at_hand, kind_of
+from lookalike.command.costs.stepping import measured_learner, now
 from lookalike.data.junk import is_image
 from lookalike.running.devices import loading_threads
 from lookalike.samplers import build_sampler

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookalike.costs.jobs import distinct_jobs, distinct_runs, job_counts, strangers_of
+from lookalike.command.costs.jobs import distinct_jobs, distinct_runs, job_counts, strangers_of
 from lookalike.plan.plan import Plan
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

@@ -1,0 +1,69 @@
+"""The folders of the package build on each other, and none of them on itself by a detour."""
+
+import ast
+from collections import defaultdict
+from graphlib import TopologicalSorter
+
+from projects import ROOT
+
+SOURCES = ROOT / "src"
+# One of a paper's own folder in `methods` counts as a room, as does a folder or module right below the package.
+MOST_ROOMS = 29
+ENTRANCES = {"lookalike", "lookalike.__main__", "lookalike.methods", "snakemake_logger_plugin_lookalike"}
+
+
+def modules():
+    """Every module by its dotted name."""
+    found = {}
+    for path in SOURCES.rglob("*.py"):
+        parts = path.relative_to(SOURCES).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(path, known):
+    """Modules of this project that one of them imports, wherever in its text."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{name}" if f"{node.module}.{name}" in known else node.module for name in names]
+        yield from (name for name in names if name in known)
+
+
+def room_of(module):
+    parts = module.split(".")
+    if parts[0] != "lookalike":
+        return parts[0]
+    return ".".join(parts[: 3 if parts[1:2] == ["methods"] else 2])
+
+
+def arrows():
+    """By room the rooms that it imports from."""
+    known = modules()
+    found = defaultdict(set)
+    for module, path in known.items():
+        found[room_of(module)] |= {room_of(name) for name in imported(path, known)} - {room_of(module)}
+    return found
+
+
+def test_no_circle_of_folders_and_no_more_rooms_than_fit_a_head():
+    found = arrows()
+    order = list(TopologicalSorter(found).static_order())  # raises where there is a circle
+    for room in order:
+        print(f"{room} -> {', '.join(sorted(found[room])) or '-'}")
+    rooms = set(found) - ENTRANCES
+    print(f"{len(rooms)} rooms, {sum(len(found[room]) for room in rooms)} arrows")
+    assert len(rooms) <= MOST_ROOMS
+
+
+def test_the_drawn_data_sets_and_the_view_of_a_call_need_next_to_nothing_of_the_rest():
+    found = arrows()
+    assert found["figurines"] == set()
+    assert found["snakemake_logger_plugin_lookalike"] == {"lookalike.text"}
+
+
+def test_papers_do_not_know_each_other():
+    found = arrows()
+    papers = {room for room in found if room.startswith("lookalike.methods.")}
+    assert len(papers) == 4
+    assert not [(room, other) for room in papers for other in found[room] & papers]
