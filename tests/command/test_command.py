@@ -250,7 +250,10 @@ def test_a_misspelt_name_is_one_line_and_nothing_else(project, capsys):
     assert main(["data", "status", "birds", "brids"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "lookalike: unknown data set 'brids'; known: birds, clothes, drawn, walkers\n"
+    assert (
+        captured.err
+        == "lookalike: data set: unknown 'brids', did you mean 'birds'? Known: birds, clothes, drawn, walkers\n"
+    )
 
 
 def test_without_a_project_the_command_says_in_one_line_that_it_wants_one(tmp_path, monkeypatch, capsys):

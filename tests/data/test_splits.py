@@ -36,9 +36,9 @@ def shared(tmp_path):
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match="unknown data set 'birds'; known: cars, cub, cuhk03"):
+    with pytest.raises(ValueError, match="data set: unknown 'birds'"):
         read_split("birds", tmp_path)
-    with pytest.raises(ValueError, match=r"unknown data set '\.\./config'"):
+    with pytest.raises(ValueError, match=r"data set: unknown '\.\./config'"):
         read_split("../config", tmp_path)
 
 
@@ -171,7 +171,7 @@ def test_specifications_and_hierarchies_come_from_the_project_of_the_working_dir
     assert read_split("mine", tmp_path / "data")["coarse_kind"].tolist() == [0, 0, 1]
     classes = read_classes("mine", tmp_path / "data")
     assert classes.to_dict("list") == {"label": [1, 2], "class_name": ["a", "b"], "kind": ["flat", "round"]}
-    with pytest.raises(ValueError, match="unknown data set 'cub'; known: mine"):
+    with pytest.raises(ValueError, match="data set: unknown 'cub'"):
         read_split("cub", tmp_path)
 
 

@@ -99,7 +99,7 @@ def test_the_origin_of_a_picture_names_data_scale_and_seeds():
 
 
 def test_another_kind_of_picture_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="kind='pdf' is unknown, known are svg, png"):
+    with pytest.raises(ValueError, match="kind: unknown 'pdf', did you mean"):
         save(panels(1, 1, height=1)[0], tmp_path / "x.pdf", "pdf")
 
 

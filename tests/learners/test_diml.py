@@ -50,5 +50,5 @@ def test_the_embedding_can_be_the_vector_of_an_image(images):
 
 
 def test_an_unknown_vector_is_refused_by_name():
-    with pytest.raises(ValueError, match="global_vector='mean' is unknown"):
+    with pytest.raises(ValueError, match="global_vector: unknown 'mean'"):
         learner(global_vector="mean")

@@ -49,7 +49,7 @@ def test_multi_similarity_of_the_contextual_paper_averages_over_the_batch(embedd
         terms = multi_similarity_terms(labels.tolist(), unit, beta=50, epsilon=epsilon)
         loss = MultiSimilarityLoss(beta=50, average_over="all", miner=miner)
         assert loss(embeddings, labels).item() == pytest.approx(sum(terms) / len(terms), abs=1e-10)
-    with pytest.raises(ValueError, match="average_over 'batch' is unknown; known: active, all"):
+    with pytest.raises(ValueError, match="average_over: unknown 'batch', did you mean"):
         MultiSimilarityLoss(average_over="batch")
 
 

@@ -64,9 +64,13 @@ def test_without_a_generator_the_global_one_is_drawn_from(name, embeddings):
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("hard", {}, "unknown miner 'hard'; known: all, distance_weighted, hardest, hardest_clamped"),
-        ("semihard", {"epsilon": 1}, "miner 'semihard' has no parameter 'epsilon'; known: margin, triplets_per_anchor"),
-        ("all", {"margin": 1}, "miner 'all' has no parameter 'margin'; known: none"),
+        ("hard", {}, "miner: unknown 'hard', did you mean 'hardest'"),
+        (
+            "semihard",
+            {"epsilon": 1},
+            "miner 'semihard', parameter: unknown 'epsilon', did you mean '.*'. Known: margin, triplets_per_anchor",
+        ),
+        ("all", {"margin": 1}, "miner 'all', parameter: unknown 'margin'. Known: none"),
         ("distance_weighted", {"lower": 0.0}, r"lower=0.0 is outside \(0, 2\)"),
         ("distance_weighted", {"upper": 0.4}, "upper=0.4 must lie above lower=0.5"),
         ("softhard", {"triplets_per_anchor": 0}, "triplets_per_anchor=0 must be at least 1"),

@@ -68,7 +68,7 @@ def test_unknown_or_unfit_weights_are_refused(tmp_path):
     torch.save({"x": torch.zeros(1)}, tmp_path / "weights.pth")
     with pytest.raises(ValueError, match="do not fit tiny"):
         Trunk("tiny", str(tmp_path / "weights.pth"), "trained")
-    with pytest.raises(ValueError, match=r"unknown backbone 'resnet51'; known: resnet50"):
+    with pytest.raises(ValueError, match=r"backbone: unknown 'resnet51', did you mean 'resnet50'. Nearest of"):
         Trunk("resnet51", None, "trained")
 
 
@@ -87,7 +87,7 @@ def test_the_two_initialisations_of_the_linear_layer():
     assert kaiming.bias.abs().max() == 0
     default = Embedder(backbone, pooling="average", dim=400).head
     assert default.weight.abs().max() <= 512**-0.5
-    with pytest.raises(ValueError, match="unknown initialisation 'zeros'; known: default, kaiming"):
+    with pytest.raises(ValueError, match="initialisation: unknown 'zeros'"):
         Embedder(backbone, pooling="average", dim=4, initialisation="zeros")
 
 
@@ -103,9 +103,7 @@ def test_any_classifier_of_torchvision_is_read_at_named_stages():
 def test_stages_that_cannot_be_read_are_refused():
     with pytest.raises(ValueError, match="backbone 'mobilenet_v2' needs `stages`"):
         Trunk("mobilenet_v2", None, "trained")
-    with pytest.raises(
-        ValueError, match=r"unknown backbone 'resnet'; known: resnet50, .*, and torchvision's classifiers"
-    ):
+    with pytest.raises(ValueError, match=r"backbone: unknown 'resnet'"):
         Trunk("resnet", None, "trained")
     with pytest.raises(ValueError, match="mobilenet_v2 has no part 'layer4'; it consists of features, classifier"):
         Trunk("mobilenet_v2", None, "trained", stages=["layer4"])

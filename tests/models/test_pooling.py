@@ -50,7 +50,7 @@ def test_poolings_agree_with_their_names():
     assert torch.allclose(pool(feature_map, "average"), average, atol=1e-12)
     assert torch.equal(pool(feature_map, "max"), largest)
     assert torch.allclose(pool(feature_map, "average_max"), average + largest, atol=1e-12)
-    with pytest.raises(ValueError, match="unknown pooling 'median'; known: average, max, average_max, gem, max_layer"):
+    with pytest.raises(ValueError, match="pooling: unknown 'median'"):
         pool(feature_map, "median")
 
 

@@ -10,12 +10,12 @@ from sampler_batches import COARSE, LABELS, made
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("cycle", {}, "unknown sampler 'cycle'; known: balanced, cyclic, grouped"),
-        ("plain", {"per_class": 4}, "sampler 'plain' has no parameter 'per_class'; known: none"),
+        ("cycle", {}, "sampler: unknown 'cycle', did you mean 'cyclic'"),
+        ("plain", {"per_class": 4}, "sampler 'plain', parameter: unknown 'per_class'. Known: none"),
         (
             "balanced",
             {"repeats": 4},
-            "sampler 'balanced' has no parameter 'repeats'; known: classes_per_round, per_class",
+            "sampler 'balanced', parameter: unknown 'repeats', did you mean '.*'. Known: classes_per_round, per_class",
         ),
         ("balanced", {"per_class": 5}, "batch_size=24 must be a multiple of per_class=5"),
         ("m_per_class", {"per_class": 0}, "per_class=0, both at least 1"),

@@ -14,10 +14,10 @@ from lookalike.plan.fidelity import PAPERS, choices, departures
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.running.jobs import start_parent
+from lookalike.checks import require_known
 from lookalike.parameters import read_yaml
 from lookalike.paths import PACKAGE, episodes_of
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import known
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.running.code import code_digest
 from lookalike.tables.older import refuse_unnoticed
@@ -405,7 +405,7 @@ except ValueError as error:
 
 def files_of_figure(wildcards):
     """Files that a figure reads, in the order of its runs."""
-    known(wildcards.figure, figures, f"figures with data at scale {SCALE}")
+    require_known(f"figures with data at scale {SCALE}", wildcards.figure, figures)
     runs = figure_runs(plan, figures[wildcards.figure])
     return [stored(run["reads"], run["recipe"], run["dataset"], run["seed"]) for run in runs]
 

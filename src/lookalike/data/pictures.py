@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pandas as pd
 from PIL import Image
 
+from lookalike.checks import require_known
 from lookalike.data.archives import workspace
 from lookalike.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
 from lookalike.data.roles import LEFT_OUT
@@ -182,7 +183,6 @@ def _other_sizes(frame: pd.DataFrame, copy: Path) -> list[str]:
 def _check_settings(side: int, encoding: str, broken: str) -> None:
     if side < 1:
         raise ValueError(f"shorter_side_px={side} is not allowed; it must be at least 1")
-    if encoding not in ENCODINGS:
-        raise ValueError(f"unknown encoding {encoding!r}; known: {', '.join(ENCODINGS)}")
+    require_known("encoding", encoding, ENCODINGS)
     if broken not in ("stop", "skip"):
         raise ValueError(f"broken={broken!r} is not allowed; allowed: stop, skip")

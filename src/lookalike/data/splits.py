@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike import parameters
+from lookalike.checks import require_known
 from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
 from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
@@ -32,8 +33,7 @@ def load_specification(dataset: str) -> dict[str, Any]:
         ValueError: if the name is unknown (the message lists the known ones) or the file breaks its schema.
     """
     known = sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
-    if dataset not in known:
-        raise ValueError(f"unknown data set {dataset!r}; known: {', '.join(known)}")
+    require_known("data set", dataset, known)
     return parameters.read(f"params/datasets/{dataset}.yaml", "dataset")
 
 
@@ -150,9 +150,8 @@ def _first_variant(specification: Specification, root: Path) -> pd.DataFrame:
 
 def _read(specification: Specification, root: Path) -> pd.DataFrame:
     """The reader's rows, checked; with ``class_name``."""
-    layout = specification.get("layout")
-    if layout not in READERS:
-        raise ValueError(f"unknown layout {layout!r}; known: {', '.join(READERS)}")
+    layout = specification.get("layout", "")
+    require_known("layout", layout, READERS)
     if not root.is_dir():
         raise ValueError(f"{root} is no folder; it should hold {_title(specification)}")
     frame = READERS[layout](specification, root)

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from lookalike.learners.embedder import EmbedderLearner
 from lookalike.losses import build_loss
-from lookalike.losses.batch import BatchLoss
 from lookalike.methods.sam.head import trunk_and_head
-from lookalike.methods.sam.loss import SimilarityMiningLoss
+from lookalike.methods.sam.loss import MetricLoss, SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.models.embedder import Embedder
 from lookalike.training.learner import Settings, named
@@ -32,7 +31,7 @@ class SAMLearner(EmbedderLearner):
         """A loss of ``LOSSES`` that mines tuples, with the mining loss beside it."""
         metric_loss = build_loss(*named(settings["loss"]), classes=classes, embedding_dim=self._dim)
         options = {key: value for key, value in named(settings["method"])[1].items() if key in MINING}
-        return SimilarityMiningLoss(cast(BatchLoss, metric_loss), **options)
+        return SimilarityMiningLoss(cast(MetricLoss, metric_loss), **options)
 
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Loss of one batch."""

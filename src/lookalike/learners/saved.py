@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.files import read_about, read_tensors
 from lookalike.learners import LEARNERS
 from lookalike.training.images import transform
@@ -57,8 +58,7 @@ def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, d
     Raises:
         ValueError: as `load`, and for a model whose settings or weights are not those of today's code.
     """
-    if checkpoint not in CHECKPOINTS:
-        raise ValueError(f"unknown checkpoint {checkpoint!r}; known: {', '.join(CHECKPOINTS)}")
+    require_known("checkpoint", checkpoint, CHECKPOINTS)
     tensors, about = read_tensors(path)
     _check_training(about, path)
     stored = "last" if about["best_epoch"] == about["epochs"] else checkpoint

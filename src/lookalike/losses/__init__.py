@@ -6,7 +6,6 @@ normalised, like those of pytorch-metric-learning, which many of them wrap.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from lookalike.checks import require_keys, require_known
 from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss, SquaredContrastiveLoss
 from lookalike.losses.identity import PartCrossEntropyLoss
 from lookalike.losses.margin import MarginLoss
@@ -89,9 +89,7 @@ def build_loss(
         ValueError: for an unknown name, listing the nearest ones, a parameter that the loss does not have, listing
             those it has, or one that it needs and does not get.
     """
-    if name not in LOSSES:
-        near = difflib.get_close_matches(name, LOSSES, n=3, cutoff=0.4) or sorted(LOSSES)
-        raise ValueError(f"unknown loss {name!r}; nearest: {', '.join(near)}")
+    require_known("loss", name, LOSSES)
     # A loss without a constructor of its own shows that of its base, which takes anything and wants nothing.
     arguments = {
         key: argument
@@ -100,8 +98,7 @@ def build_loss(
     }
     offered = {"classes": classes, "embedding_dim": embedding_dim, "generator": generator}
     known = arguments.keys() - offered.keys()
-    if unknown := sorted(parameters.keys() - known):
-        raise ValueError(f"loss {name!r} has no parameter {unknown[0]!r}; known: {', '.join(sorted(known)) or 'none'}")
+    require_keys(f"loss {name!r}, parameter", parameters, known)
     given = {**parameters, **{key: value for key, value in offered.items() if key in arguments}}
     missing = [key for key, argument in arguments.items() if argument.default is argument.empty and key not in given]
     if missing:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lookalike.losses.batch import require_positive, same_class
+from lookalike.checks import require_positive
+from lookalike.losses.batch import same_class
 from lookalike.losses.blackbox_ap import blackbox_ap_loss
 
 __all__ = ["blackbox_ap_loss", "smooth_ap_loss", "softbin_ap_loss", "sup_ap_loss"]

@@ -45,22 +45,6 @@ def same_class(similarity: Tensor, labels: Tensor) -> Tensor:
     return labels[:, None] == labels[None, :]
 
 
-def require_range(name: str, index: Tensor, end: int) -> None:
-    """Refuse an index outside ``[0, end)``.
-
-    Raises:
-        ValueError: naming the smallest and the largest index.
-    """
-    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < end:
-        raise ValueError(f"{name} holds {int(index.min())} to {int(index.max())}, it must stay in [0, {end - 1}]")
-
-
-def require_positive(name: str, value: float) -> None:
-    """Refuse a value that is not above 0."""
-    if value <= 0:
-        raise ValueError(f"{name}={value} must be above 0")
-
-
 class BatchLoss(nn.Module, ABC):
     """A loss over one batch, called like one of pytorch-metric-learning.
 

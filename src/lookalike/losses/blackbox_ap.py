@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lookalike.losses.batch import require_positive, same_class
+from lookalike.checks import require_positive
+from lookalike.losses.batch import same_class
 
 
 def blackbox_ap_loss(

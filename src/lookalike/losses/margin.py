@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.losses.batch import BatchLoss, pair_distance, unit
 from lookalike.miners import Tuples
 
@@ -44,8 +45,7 @@ class MarginLoss(BatchLoss):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__(classes=classes, miner=miner, miner_parameters=miner_parameters, generator=generator)
-        if divisor not in get_args(Divisor):
-            raise ValueError(f"divisor {divisor!r} is unknown; known: {', '.join(get_args(Divisor))}")
+        require_known("divisor", divisor, get_args(Divisor))
         self.margin, self.divisor = margin, divisor
         self.boundaries = nn.Parameter(torch.full((classes,), float(boundary)))
 

@@ -13,6 +13,7 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.losses.batch import BatchLoss, LibraryLoss, pair_mask, unit
 from lookalike.miners import Tuples
 
@@ -46,8 +47,7 @@ class MultiSimilarityLoss(LibraryLoss):
         miner_parameters: Mapping[str, Any] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        if average_over not in get_args(AverageOver):
-            raise ValueError(f"average_over {average_over!r} is unknown; known: {', '.join(get_args(AverageOver))}")
+        require_known("average_over", average_over, get_args(AverageOver))
         reducer = AvgNonZeroReducer() if average_over == "active" else MeanReducer()
         criterion = LibraryMultiSimilarityLoss(alpha, beta, base, reducer=reducer)
         super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)

@@ -18,6 +18,7 @@ from pytorch_metric_learning.losses import ProxyNCALoss as LibraryProxyNCALoss
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_weights
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.losses.batch import BatchLoss, LibraryLoss, unit
 from lookalike.miners import Tuples
 
@@ -120,8 +121,7 @@ class ArcFaceLoss(LibraryLoss):
         margin_on: MarginOn = "own_class",
         generator: torch.Generator | None = None,
     ) -> None:
-        if margin_on not in get_args(MarginOn):
-            raise ValueError(f"margin_on {margin_on!r} is unknown; known: {', '.join(get_args(MarginOn))}")
+        require_known("margin_on", margin_on, get_args(MarginOn))
         criterion = LibraryArcFaceLoss(
             classes,
             embedding_dim,

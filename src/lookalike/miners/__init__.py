@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from lookalike.checks import require_keys, require_known
 from lookalike.miners.distance_weighted import DistanceWeightedMiner, inverse_density
 from lookalike.miners.drawn_triplets import SemihardMiner, SofthardMiner
 from lookalike.miners.draws import draw_columns, evenly, preferring
@@ -67,9 +68,7 @@ def build_miner(name: str, parameters: Mapping[str, Any], *, generator: torch.Ge
     Raises:
         ValueError: for an unknown name or parameter; the message lists the known ones.
     """
-    if name not in MINERS:
-        raise ValueError(f"unknown miner {name!r}; known: {', '.join(sorted(MINERS))}")
+    require_known("miner", name, MINERS)
     known = inspect.signature(MINERS[name]).parameters.keys() - {"generator"}
-    if unknown := sorted(parameters.keys() - known):
-        raise ValueError(f"miner {name!r} has no parameter {unknown[0]!r}; known: {', '.join(sorted(known)) or 'none'}")
+    require_keys(f"miner {name!r}, parameter", parameters, known)
     return MINERS[name](**parameters, generator=generator)

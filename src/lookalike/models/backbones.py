@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torchvision import models
 from torchvision.models.feature_extraction import create_feature_extractor
 
+from lookalike.checks import require_known
 from lookalike.models.tiny import Tiny
 from lookalike.paths import project_root
 
@@ -112,8 +113,7 @@ def find_backbone(name: str, stages: Sequence[str] | None = None) -> Backbone:
     """
     if name in BACKBONES:
         return replace(BACKBONES[name], stages=tuple(stages or BACKBONES[name].stages))
-    if name not in models.list_models(models):
-        raise ValueError(f"unknown backbone {name!r}; known: {', '.join(BACKBONES)}, and torchvision's classifiers")
+    require_known("backbone", name, models.list_models(models))
     if not stages:
         raise ValueError(f"backbone {name!r} needs `stages`: names of parts of it that give maps, lowest first")
     return Backbone(partial(models.get_model, name, weights=None), tuple(stages))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.models.backbones import Trunk
 from lookalike.models.pooling import pool, stripe_pool
 
@@ -68,8 +69,7 @@ class Embedder(nn.Module):
         parts: int | None = None,
     ) -> None:
         super().__init__()
-        if initialisation not in INITIALISATIONS:
-            raise ValueError(f"unknown initialisation {initialisation!r}; known: {', '.join(INITIALISATIONS)}")
+        require_known("initialisation", initialisation, INITIALISATIONS)
         if (pooling == STRIPES) != (parts is not None):
             raise ValueError(f"parts={parts} with pooling {pooling!r}: {STRIPES!r} needs a number, others take none")
         if parts is not None and dim is None:

@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lookalike.checks import require_known
+
 SMALLEST_ACTIVATION = 1e-6  # released code of the contextual loss; keeps the root of the mean differentiable
 
 
@@ -85,8 +87,7 @@ def pool(feature_map: Tensor, pooling: str) -> Tensor:
     Raises:
         ValueError: for an unknown pooling.
     """
-    if pooling not in POOLINGS:
-        raise ValueError(f"unknown pooling {pooling!r}; known: {', '.join(POOLINGS)}")
+    require_known("pooling", pooling, POOLINGS)
     return POOLINGS[pooling](feature_map)
 
 

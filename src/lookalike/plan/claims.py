@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import known
 
 FILE = "params/claims.yaml"
 SIDES = ("changed", "baseline")
@@ -26,10 +26,10 @@ def read_claims(plan: Plan) -> dict[str, Settings]:
     datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
     for name, claim in claims.items():
         for dataset in claim["datasets"]:
-            known(dataset, datasets, f"{FILE}, {name}.datasets")
+            require_known(f"{FILE}, {name}.datasets", dataset, datasets)
         for place, pair in enumerate(claim["pairs"]):
             for side in SIDES:
-                known(pair[side], plan.recipe_names, f"{FILE}, {name}.pairs.{place}.{side}")
+                require_known(f"{FILE}, {name}.pairs.{place}.{side}", pair[side], plan.recipe_names)
     return claims
 
 

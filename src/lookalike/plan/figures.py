@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import known
 from lookalike.plan.scales import Dataset
 from lookalike.running.code import lookup
 
@@ -27,16 +27,16 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
     datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
     present = {dataset.stands_for for dataset in plan.datasets.values()}
     for name, figure in figures.items():
-        known(name, kinds, f"{FILE}, {name}")
+        require_known(f"{FILE}, {name}", name, kinds)
         for number, entry in enumerate(figure.get("runs", [])):
             place = f"{FILE}, {name}.runs.{number}"
             if "recipe" in entry:
-                known(entry["recipe"], plan.recipe_names, f"{place}.recipe")
+                require_known(f"{place}.recipe", entry["recipe"], plan.recipe_names)
             else:
-                known(entry["sweep"], plan.sweeps, f"{place}.sweep")
+                require_known(f"{place}.sweep", entry["sweep"], plan.sweeps)
                 _check_narrowed(plan, entry, place)
             for dataset in _datasets(plan, entry):
-                known(dataset, datasets, f"{place}.datasets")
+                require_known(f"{place}.datasets", dataset, datasets)
     return {
         name: figure
         for name, figure in figures.items()
@@ -85,7 +85,7 @@ def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]
 def _check_narrowed(plan: Plan, entry: Settings, place: str) -> None:
     """Refuse a part of a sweep that is not there."""
     for dataset in entry.get("datasets", []):
-        known(dataset, plan.sweeps[entry["sweep"]].table["datasets"], f"{place}.datasets")
+        require_known(f"{place}.datasets", dataset, plan.sweeps[entry["sweep"]].table["datasets"])
     points = plan.sweeps[entry["sweep"]].points
     if not any(entry.get("at", {}).items() <= point.at.items() for point in points):
         raise ValueError(f"{place}.at: sweep {entry['sweep']} has no point at {entry['at']}; one is {points[0].at}")

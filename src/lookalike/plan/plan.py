@@ -15,9 +15,10 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import project_root
-from lookalike.plan.recipes import IncompatibleError, check_recipe, is_right, known, read_recipes, sections_on
+from lookalike.plan.recipes import IncompatibleError, check_recipe, is_right, read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.plan.tables import check_table, read_tables
@@ -75,7 +76,7 @@ class Plan:
         for name in self.table_names:
             if name not in self._tables:
                 chosen_in = "configuration" if "tables" in config and not scale.own else scale.file
-                known(name, [*self._tables, *self.sweeps], f"{chosen_in}, tables")
+                require_known(f"{chosen_in}, tables", name, [*self._tables, *self.sweeps])
 
     @property
     def compared_as(self) -> str:
@@ -109,11 +110,11 @@ class Plan:
     def refuse_unknown(self, *, recipe: str = "", dataset: str = "", table: str = "") -> None:
         """Refuse names that a file was asked for by and that do not exist, with a ``ValueError``."""
         if recipe and recipe not in self._recipes and recipe not in self._points:
-            known(recipe, [*self._recipes, *self._points], "params/recipes and params/sweeps")
+            require_known("params/recipes and params/sweeps", recipe, [*self._recipes, *self._points])
         if dataset and dataset not in self.datasets:
-            known(dataset, self.datasets, f"data set of scale {self.scale}")
+            require_known(f"data set of scale {self.scale}", dataset, self.datasets)
         if table and table not in self._tables and table not in self.sweeps:
-            known(table, [*self._tables, *self.sweeps], "params/tables and params/sweeps")
+            require_known("params/tables and params/sweeps", table, [*self._tables, *self.sweeps])
 
     def paper_of(self, recipe: str) -> str:
         """File of ``params/recipes`` that defines a recipe, its paper, or of ``params/sweeps``."""
@@ -166,7 +167,7 @@ class Plan:
 
     def _entry(self, table: str) -> Settings:
         if table not in self._tables:
-            known(table, (*self._tables, *self.sweeps), "table")
+            require_known("table", table, (*self._tables, *self.sweeps))
         return self._tables[table] if table in self._tables else self.sweeps[table].table
 
     @property

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import require_keys, require_known
 from lookalike.parameters import Settings, canonical, check, merge, read
 from lookalike.paths import project_root
 from lookalike.plan import fidelity
@@ -41,7 +41,6 @@ READ = {
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
 SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options"}
-MANY = 40  # names that a message still lists
 _RIGHT: set[str] = set()  # sections, as text, that `check_recipe` has found right
 # How the representations of a method can be compared.
 SCORINGS_OF = {
@@ -98,14 +97,14 @@ def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
         defaults, values = raw[name]
         if "like" not in values:
             return [general, defaults, values]
-        known(values["like"], raw, f"recipe {name}, like")
+        require_known(f"recipe {name}, like", values["like"], raw)
         return [*layers(values["like"], (*trail, name)), values]
 
     # Originals before those that are like them: shared results carry the original's name.
     ordered = sorted(raw, key=lambda name: "like" in raw[name][1])
     recipes = {name: layers(name, ()) for name in ordered}
     for trial in fidelity.trials():
-        known(trial.recipe, raw, f"params/fidelity/{trial.paper}.yaml, {trial.option}, recipe")
+        require_known(f"params/fidelity/{trial.paper}.yaml, {trial.option}, recipe", trial.recipe, raw)
         recipes[trial.name] = [*recipes[trial.recipe], trial.settings]
         papers[trial.name] = "fidelity"
     return recipes, papers
@@ -166,10 +165,10 @@ def check_recipe(sections: Settings, place: str) -> None:
         chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
         entries = lookup(module, dictionary)
         if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
-            known(chosen["name"], entries, f"{at}.name")
+            require_known(f"{at}.name", chosen["name"], entries)
         if part != "backbone":
             options = _arguments(OPTIONS.get(chosen["name"], (entries[chosen["name"]],)))
-            known_keys(chosen, options & READ.get(chosen["name"], options), at)
+            require_keys(at, chosen.keys() - {"name"}, options & READ.get(chosen["name"], options))
     train, method = sections["train"], sections["train"]["method"]["name"]
     if train["loss"] is not None:
         losses, of_method = losses_of(method), "" if method == "embedder" else f" (method {method})"
@@ -178,8 +177,8 @@ def check_recipe(sections: Settings, place: str) -> None:
             others = sorted(every.keys() - losses.keys())
             takes = f"only {', '.join(sorted(losses))}" if len(losses) < len(others) else f"all but {', '.join(others)}"
             raise IncompatibleError(f"{place}, train.loss.name {loss!r}: ", f"method {method!r} takes {takes}")
-        known(loss, losses, f"{place}, train.loss.name{of_method}")
-        known_keys(train["loss"], _loss_arguments(method, losses[loss]), f"{place}, train.loss")
+        require_known(f"{place}, train.loss.name{of_method}", loss, losses)
+        require_keys(f"{place}, train.loss", train["loss"].keys() - {"name"}, _loss_arguments(method, losses[loss]))
     elif method != "embedder":
         raise IncompatibleError(
             f"{place}, ", f"train.loss: method {method!r} needs a loss: {', '.join(losses_of(method))}"
@@ -211,28 +210,6 @@ def losses_of(method: str) -> dict[str, str]:
     if method == "sam":
         del losses["contextual"]  # has no tuples that could be mined
     return losses
-
-
-def known(name: str, names: Iterable[str], place: str) -> None:
-    """Refuse a name that is not among the known ones.
-
-    Raises:
-        ValueError: naming the place, the nearest name and all names, or of very many the nearest ones.
-    """
-    ordered = sorted(names)
-    if name not in ordered:
-        near = difflib.get_close_matches(str(name), ordered, n=8, cutoff=0)
-        hint = f", did you mean {near[0]!r}?" if near else "."
-        listed = f"Known: {', '.join(ordered) or 'none'}"
-        if len(ordered) > MANY:
-            listed = f"Nearest of {len(ordered)}: {', '.join(near)}"
-        raise ValueError(f"{place}: unknown {name!r}{hint} {listed}")
-
-
-def known_keys(chosen: Mapping[str, Any], names: Iterable[str], place: str) -> None:
-    """Refuse an option that a part does not have."""
-    for key in chosen.keys() - {"name"}:
-        known(key, names, place)
 
 
 def _check_together(sections: Settings, place: str) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, check, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.published import known_datasets
-from lookalike.plan.recipes import known
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
 FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales
@@ -103,9 +103,9 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
     trained = [dataset.name for dataset in datasets.values() if dataset.trained_on is None]
     for dataset in datasets.values():
         if dataset.trained_on is not None:
-            known(dataset.trained_on, trained, f"{file}, datasets.{dataset.name}.trained_on")
+            require_known(f"{file}, datasets.{dataset.name}.trained_on", dataset.trained_on, trained)
     if "strangers" in values:
-        known(values["strangers"], datasets, f"{file}, strangers")
+        require_known(f"{file}, strangers", values["strangers"], datasets)
     return Scale(name, file, values, datasets, own, folder)
 
 
@@ -139,7 +139,7 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     values = dict(values)
     stands_for = values.pop("stands_for", None)
     if stands_for is not None:
-        known(stands_for, known_datasets(), f"{source_file}, datasets.{name}.stands_for")
+        require_known(f"{source_file}, datasets.{name}.stands_for", stands_for, known_datasets())
     own = "layout" in values
     if own:
         values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.plan.recipes import known
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def by_reason(refused: Iterable[tuple[Point, str]]) -> dict[str, list[str]]:
 def _points(name: str, values: Settings, recipes: Mapping[str, Sequence[Settings]], place: str) -> tuple[Point, ...]:
     start: Sequence[Settings] = []
     if "recipe" in values:
-        known(values["recipe"], recipes, f"{place}.recipe")
+        require_known(f"{place}.recipe", values["recipe"], recipes)
         start = recipes[values["recipe"]]
     axes = [_choices(axis, entry) for axis, entry in values["axes"].items()]
     points = []
@@ -122,7 +122,7 @@ def _points(name: str, values: Settings, recipes: Mapping[str, Sequence[Settings
         for choice in combination:
             layer = dict(choice.layer)
             if (like := layer.pop("like", None)) is not None:
-                known(like, recipes, f"{place}.axes.{choice.axis}.{choice.value}.like")
+                require_known(f"{place}.axes.{choice.axis}.{choice.value}.like", like, recipes)
                 if layers:
                     raise ValueError(
                         f"{place}.axes.{choice.axis}.{choice.value}.like: only the first axis chooses recipes, "

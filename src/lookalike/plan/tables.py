@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.published import known_datasets, papers, printed_rows, printed_table, repeated_row
-from lookalike.plan.recipes import known
 
 OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1", "NMI")
 OF_REGIONS = tuple(
@@ -39,7 +39,7 @@ def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, 
             tables[name], file_of[name] = entry, file
     for name, entry in tables.items():
         for row in entry["rows"]:
-            known(row["recipe"], recipes, f"{file_of[name]}: table {name}, row {row['label']!r}, recipe")
+            require_known(f"{file_of[name]}: table {name}, row {row['label']!r}, recipe", row["recipe"], recipes)
         check_table(entry, f"{file_of[name]}: table {name}", stand_ins)
     return tables
 
@@ -57,15 +57,15 @@ def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[
     """
     printed = None
     if "published" in entry:
-        known(entry["published"]["paper"], papers(), f"{place}, published.paper")
+        require_known(f"{place}, published.paper", entry["published"]["paper"], papers())
         printed = printed_table(**entry["published"], place=f"{place}, published.table")
     named = [] if entry["datasets"] == "own" else entry["datasets"]
     datasets = known_datasets() if named else set()
     for dataset in named:
-        known(dataset, datasets, f"{place}, datasets")
+        require_known(f"{place}, datasets", dataset, datasets)
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
-        known(metric, measured, f"{place}, metrics")
+        require_known(f"{place}, metrics", metric, measured)
     if entry.get("terms") and isinstance(entry.get("notes"), Mapping):
         raise ValueError(f"{place}, notes: beside `terms`, which adds notes on all data sets, they must be a list")
     labels = {row["label"] for row in entry["rows"]}
@@ -73,9 +73,9 @@ def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[
     for row in entry["rows"]:
         here = f"{place}, row {row['label']!r}"
         for dataset in row.get("datasets", []):
-            known(dataset, named, f"{here}, datasets")
+            require_known(f"{here}, datasets", dataset, named)
         if "against" in row:
-            known(row["against"], labels - {row["label"]}, f"{here}, against")
+            require_known(f"{here}, against", row["against"], labels - {row["label"]})
         if "published" in row and printed_as is not None:
             repeated_row(printed_as, row["published"], f"{here}, published")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, read
-from lookalike.plan.recipes import known
 
 FILE = "params/trivial.yaml"
 # What a trivial row has in common with the first row of its table: what is measured, not what is learned.
@@ -38,7 +38,7 @@ def trivial_rows(
         return [], {}
     rows, layers = [], {}
     for row in read(FILE, "trivial")["rows"]:
-        known(row["recipe"], recipes, f"{FILE}, row {row['label']!r}, recipe")
+        require_known(f"{FILE}, row {row['label']!r}, recipe", row["recipe"], recipes)
         if row["label"] in (own["label"] for own in entry["rows"]):
             raise ValueError(f"table {table}, row {row['label']!r}: {FILE} gives every table this row, leave it out")
         recipe = f"{table}_{row['recipe']}"

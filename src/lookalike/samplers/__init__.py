@@ -16,6 +16,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from lookalike.checks import require_keys, require_known
 from lookalike.samplers.balanced import BalancedSampler
 from lookalike.samplers.batches import BatchSampler, Rows
 from lookalike.samplers.cyclic import CyclicSampler
@@ -72,16 +73,13 @@ def build_sampler(
         ValueError: for an unknown name or parameter, listing the known ones, for a parameter or for coarse labels that
             are missing, and whatever the sampler refuses.
     """
-    if name not in SAMPLERS:
-        raise ValueError(f"unknown sampler {name!r}; known: {', '.join(sorted(SAMPLERS))}")
+    require_known("sampler", name, SAMPLERS)
     arguments = inspect.signature(SAMPLERS[name]).parameters
     offered: dict[str, Any] = {"labels": labels, "batch_size": batch_size, "seed": seed, "batches": batches}
     if coarse_labels is not None and "coarse_labels" in arguments:
         offered["coarse_labels"] = coarse_labels
     known = arguments.keys() - offered.keys() - {"coarse_labels"}
-    if unknown := sorted(parameters.keys() - known):
-        message = f"sampler {name!r} has no parameter {unknown[0]!r}; known: {', '.join(sorted(known)) or 'none'}"
-        raise ValueError(message)
+    require_keys(f"sampler {name!r}, parameter", parameters, known)
     given = {**offered, **parameters}
     missing = [key for key, argument in arguments.items() if argument.default is argument.empty and key not in given]
     if missing:

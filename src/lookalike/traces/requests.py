@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, read
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import known
 
 FILE = "params/mutations.yaml"
 
@@ -38,10 +38,10 @@ def mutation_requests(plan: Plan, name: str) -> dict[str, dict[str, Any]]:
         ValueError: for an unknown mutation, or a recipe that the tables of the scale do not hold.
     """
     entries = read_mutations()
-    known(name, entries, FILE)
+    require_known(FILE, name, entries)
     there = {trace_name(*run): run for run in traced(plan)}
     for trace in entries[name]["recipes"]:
-        known(trace, there, f"{FILE}, {name}.recipes")
+        require_known(f"{FILE}, {name}.recipes", trace, there)
     return {trace: _request(plan, *there[trace]) for trace in entries[name]["recipes"]}
 
 

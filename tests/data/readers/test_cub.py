@@ -178,7 +178,7 @@ def test_classes_in_no_role_are_left_out(root):
         ({"classes": {"train": [1, 2], "query": [3, 4]}}, r"self_match=True does not go with the roles"),
         ({"classes": {"test": [1, 2], "query": [3, 4]}}, r"roles \['query', 'test'\] found; allowed: train, test or"),
         ({"self_match": False}, r"self_match=False does not go with the roles \['test', 'train'\]"),
-        ({"layout": "cubs"}, "unknown layout 'cubs'; known: cub, cars"),
+        ({"layout": "cubs"}, "layout: unknown 'cubs'"),
         ({"hierarchy": "cars"}, "class 'Laysan_Albatross' is not in the hierarchy"),
         ({"hierarchy": "none"}, r"hierarchies/none\.csv does not exist"),
     ],

@@ -6,6 +6,9 @@ import pytest
 from lookalike.figures.contextual.curves import checks, data, draw
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.style import style
+from lookalike.parameters import read
+from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.plan import Plan
 
 
 @pytest.fixture
@@ -13,7 +16,7 @@ def history(tmp_path):
     def write(lam, contextual, recall, seed=0):
         path = tmp_path / f"{lam}_{seed}.csv"
         columns = {"epoch": range(1, 5), "loss": 1.0, "R@1": [None, recall[0], None, recall[1]], "MAP@R": 0.0}
-        pd.DataFrame({**columns, "contextual": contextual, "mAP": 0.5}).to_csv(path, index=False)
+        pd.DataFrame({**columns, "contextual": contextual}).to_csv(path, index=False)
         return Run("x", "sop", "products", seed, "history", str(path), {"lambda": lam})
 
     return write
@@ -23,9 +26,20 @@ def test_a_row_per_epoch_measured_or_not(history):
     frame = data(
         [history(0.0, [0.4, 0.3, 0.2, 0.1], [0.5, 0.6]), history("0.8", [0.3, 0.2, 0.1, 0.05], [0.6, 0.7])], {}
     )
-    assert list(frame.columns) == ["dataset", "seed", "lambda", "epoch", "contextual", "R@1", "mAP"]
+    assert list(frame.columns) == ["dataset", "seed", "lambda", "epoch", "contextual", "R@1"]
     assert list(frame["lambda"]) == [0.0] * 4 + [0.8] * 4
     assert list(frame["R@1"].notna()) == [False, True] * 4
+
+
+@pytest.mark.parametrize(("figure", "needed"), [("contextual_3", {"R@1", "mAP"}), ("contextual_15", {"R@1"})])
+def test_the_trainings_behind_a_figure_measure_between_epochs_what_it_shows(figure, needed):
+    plan = Plan({**read("params/config.yaml", "config"), "scale": "mini"})
+    runs = [run for run in figure_runs(plan, read_figures(plan)[figure]) if run["reads"] == "history"]
+    assert runs
+    for run in runs:
+        train = plan.settings(run["recipe"], run["dataset"])["train"]
+        assert train["loss"]["name"] == "contextual"
+        assert needed <= set(train["budget"]["metrics"])
 
 
 def test_a_history_of_another_loss_is_refused(history):

@@ -175,10 +175,10 @@ def test_contribution_map_stands_where_its_node_looks():
     [
         (lambda: linearise(torch.zeros(2, 3, 4)), "z has shape"),
         (lambda: linearise(torch.zeros(2, 3, 0, 4)), "H, W >= 1"),
-        (lambda: linearise(torch.zeros(1, 1, 1, 1), "last"), "ties='last'"),
+        (lambda: linearise(torch.zeros(1, 1, 1, 1), "last"), "ties: unknown 'last'"),
         (lambda: class_activation_maps(torch.zeros(1, 3, 2, 2), torch.zeros(5, 4), torch.zeros(5)), "weight"),
         (lambda: class_activation_maps(torch.zeros(1, 3, 2, 2), torch.zeros(5, 3), torch.zeros(4)), "bias"),
-        (lambda: node_statistics(torch.zeros(1, 3, 2, 2), "image"), "min_over='image'"),
+        (lambda: node_statistics(torch.zeros(1, 3, 2, 2), "image"), "min_over: unknown 'image'"),
         (lambda: contribution_maps([torch.zeros(1, 1, 2)], [], (2, 2)), "levels"),
         (lambda: contribution_maps([torch.zeros(1, 1, 2)], [torch.zeros(1, 3, 2, 2)], (2, 2)), "do not fit"),
     ],

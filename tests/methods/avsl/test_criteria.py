@@ -118,7 +118,7 @@ def test_margin_loss_gradient_equals_finite_differences(distance):
         (lambda d: margin_loss(d, TRIPLETS - 1, LABELS, torch.ones(3)), "triplets holds -1 to 4"),
         (lambda d: margin_loss(d, TRIPLETS, LABELS, torch.ones(2)), "labels holds 0 to 2"),
         (lambda d: margin_loss(d, TRIPLETS, LABELS, torch.ones(3, 1)), "boundary"),
-        (lambda d: margin_loss(d, TRIPLETS, LABELS, torch.ones(3), average="mean"), "average='mean'"),
+        (lambda d: margin_loss(d, TRIPLETS, LABELS, torch.ones(3), average="mean"), "average: unknown 'mean'"),
     ],
 )
 def test_wrong_arguments_of_the_losses_are_refused(distance, call, message):

@@ -376,10 +376,10 @@ def test_level_losses_may_have_their_own_negative_margin():
         ({"k": 0}, "k=0 is outside"),
         ({"k": NODES + 1}, "k=9 is outside"),
         ({"momentum": 1.1}, "momentum=1.1"),
-        ({"variant": "full"}, "variant='full'"),
-        ({"reliability": "none"}, "reliability='none'"),
-        ({"min_over": "image"}, "min_over='image'"),
-        ({"ties": "last"}, "ties='last'"),
+        ({"variant": "full"}, "variant: unknown 'full'"),
+        ({"reliability": "none"}, "reliability: unknown 'none'"),
+        ({"min_over": "image"}, "min_over: unknown 'image'"),
+        ({"ties": "last"}, "ties: unknown 'last'"),
         ({"backbone": Maps(dict), "levels": ("one", "four")}, r"levels \['four'\]"),
         ({"backbone": Maps(list), "levels": ("one", "two")}, "returns 3 maps"),
         ({"levels": ()}, "levels is empty"),
@@ -397,11 +397,11 @@ def test_wrong_arguments_of_the_objective_are_refused(images, labels):
     model = make()
     representation = model(images)
     loss = AVSLLoss("margin", 3, embedding_dim=NODES)
-    with pytest.raises(ValueError, match="kind='triplet'"):
+    with pytest.raises(ValueError, match="kind: unknown 'triplet'"):
         AVSLLoss("triplet", 3)
     with pytest.raises(ValueError, match="classes=0"):
         AVSLLoss("margin", 0)
-    with pytest.raises(ValueError, match="sampling='semi'"):
+    with pytest.raises(ValueError, match="sampling: unknown 'semi'"):
         AVSLLoss("margin", 3, sampling="semi")
     with pytest.raises(TypeError, match="boundary"):
         AVSLLoss("proxy_anchor", 3, boundary=1.2)

@@ -142,7 +142,7 @@ def test_the_module_lowers_the_loss_of_free_embeddings():
 )
 def test_the_module_rejects_settings_outside_their_range(change):
     name = next(iter(change))
-    with pytest.raises(ValueError, match=f"{name}="):
+    with pytest.raises(ValueError, match=f"^{name}[=:]"):
         ContextualLoss(**SETTINGS | change)
 
 

@@ -311,7 +311,9 @@ def test_similarity_rejects_a_k_outside_the_batch(k):
 
 
 def test_similarity_names_the_known_variants():
-    with pytest.raises(ValueError, match=r"'median' is unknown, known are full, l1, .*, detach_reciprocal"):
+    with pytest.raises(
+        ValueError, match=r"variant: unknown 'median', did you mean '.*'. Known: .*detach_reciprocal.*, full, l1"
+    ):
         contextual_similarity(cosine(5, 3, 0), 2, 0.05, variant="median")
 
 

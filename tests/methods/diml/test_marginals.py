@@ -102,7 +102,7 @@ def test_gradients_stay_finite_where_weights_are_uniform(gallery):
         ({"query_regions": torch.zeros(3, 6)}, r"\(3, 6\)"),
         ({"query_regions": torch.zeros(3, 0, 6)}, r"\(3, 0, 6\)"),
         ({"gallery_regions": torch.zeros(2, 5, 4, 6), "gallery_global": torch.zeros(2, 5, 6)}, r"\(2, 5, 4, 6\)"),
-        ({"kind": "softmax"}, "kind='softmax'.*uniform"),
+        ({"kind": "softmax"}, "kind: unknown 'softmax'.*uniform"),
         ({"gallery_regions": torch.zeros(5, 3, 6), "kind": "swapped"}, "4 and 3"),
     ],
 )

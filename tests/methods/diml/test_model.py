@@ -234,16 +234,16 @@ def test_matching_is_configured_once():
     [
         ({"side": 0}, "side=0"),
         ({"truncation": -1}, "truncation=-1"),
-        ({"global_vector": "mean"}, "global_vector='mean'.*locations"),
-        ({"pooling": "max"}, "pooling='max'"),
-        ({"score": "product"}, "score='product'"),
-        ({"marginal": "none"}, "marginal='none'"),
-        ({"solver": "none"}, "solver='none'"),
+        ({"global_vector": "mean"}, "global_vector: unknown 'mean'.*locations"),
+        ({"pooling": "max"}, "pooling: unknown 'max'"),
+        ({"score": "product"}, "score: unknown 'product'"),
+        ({"marginal": "none"}, "marginal: unknown 'none'"),
+        ({"solver": "none"}, "solver: unknown 'none'"),
         ({"reg": 0.0}, "reg=0.0"),
         ({"embedder": Small(heads=2)}, "not one: give it as projection"),
         ({"embedder": Small(heads=0)}, r"are \[\], not one"),
-        ({"feature_layer": "layer9"}, "feature_layer='layer9'.*trunk"),
-        ({"feature_layer": ""}, "feature_layer=''"),
+        ({"feature_layer": "layer9"}, "feature_layer: unknown 'layer9'.*trunk"),
+        ({"feature_layer": ""}, "feature_layer: unknown ''"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -116,7 +116,7 @@ def test_no_images_give_no_grids():
         ((3, 7, 7), 4, "resample", r"\(3, 7, 7\)"),
         ((1, 3, 0, 7), 4, "resample", "H, W >= 1"),
         ((1, 3, 7, 7), 0, "resample", "side=0"),
-        ((1, 3, 7, 7), 4, "nearest", "mode='nearest'.*resample"),
+        ((1, 3, 7, 7), 4, "nearest", "mode: unknown 'nearest'.*resample"),
     ],
 )
 def test_wrong_arguments_are_refused(shape, side, mode, message):

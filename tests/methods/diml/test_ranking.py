@@ -128,7 +128,7 @@ def test_no_queries_give_no_rankings():
         ((torch.full((2, 3), math.nan), torch.zeros(2, 3), 1), {"self_match": False}, "NaN"),
         ((torch.zeros(2, 3), torch.full((2, 3), math.nan), 1), {"self_match": False}, "NaN"),
         ((torch.zeros(2, 3), lambda q, g: torch.zeros(4), 2), {"self_match": False}, r"returned shape \(4,\)"),
-        ((torch.zeros(2, 3), torch.zeros(2, 3), 1), {"self_match": False, "score": "best"}, "score='best'"),
+        ((torch.zeros(2, 3), torch.zeros(2, 3), 1), {"self_match": False, "score": "best"}, "score: unknown 'best'"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, options, message):

@@ -232,8 +232,8 @@ def test_location_distance_of_equal_vectors_has_a_finite_gradient(smoothing):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"marginal": "softmax"}, "marginal='softmax'"),
-        ({"solver": "newton"}, "solver='newton'.*exact"),
+        ({"marginal": "softmax"}, "marginal: unknown 'softmax'"),
+        ({"solver": "newton"}, "solver: unknown 'newton'.*exact"),
         ({"reg": 0.0}, "reg=0.0"),
         ({"tolerance": -1.0}, "tolerance=-1.0"),
     ],
@@ -252,5 +252,5 @@ def test_wrong_images_are_refused(query, gallery):
         structural_similarity(*query, gallery[0][:3, None], gallery[1][:3, None])
     with pytest.raises(ValueError, match="cost holds NaN"):
         structural_similarity(query[0] * math.nan, query[1], *gallery)
-    with pytest.raises(ValueError, match="ground='manhattan'"):
+    with pytest.raises(ValueError, match="ground: unknown 'manhattan'"):
         structural_distance(*query, *gallery, "manhattan")

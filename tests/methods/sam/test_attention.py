@@ -299,10 +299,10 @@ def test_maps_in_channels_last_order_are_read_alike(network, draw):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "pair"}, "kind='pair' is unknown, known are siamese_same, siamese_different, triplet, quadruplet"),
-        ({"reading": "inner"}, "reading='inner' is unknown, known are outer, stop, full"),
-        ({"score": "square"}, "score='square' is unknown, known are signed, abs"),
-        ({"score_on": "half"}, "score_on='half' is unknown, known are unit, raw"),
+        ({"kind": "pair"}, "kind: unknown 'pair', did you mean"),
+        ({"reading": "inner"}, "reading: unknown 'inner', did you mean"),
+        ({"score": "square"}, "score: unknown 'square', did you mean"),
+        ({"score_on": "half"}, "score_on: unknown 'half', did you mean"),
         ({"kind": "quadruplet"}, r"feature_maps has shape \(3, 3, 6, 4, 3\), quadruplet needs \(4, B, C, H, W\)"),
     ],
 )

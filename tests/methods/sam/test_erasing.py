@@ -85,12 +85,12 @@ def test_modes_of_batch_norms_come_back_also_after_an_error():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"reading": "inner"}, "known are outer, stop, full"),
-        ({"score": "square"}, "known are signed, abs"),
-        ({"score_on": "half"}, "known are unit, raw"),
-        ({"normalise": "mean"}, "known are minmax, max, none"),
+        ({"reading": "inner"}, "Known: full, outer, stop"),
+        ({"score": "square"}, "Known: abs, signed"),
+        ({"score_on": "half"}, "Known: raw, unit"),
+        ({"normalise": "mean"}, "Known: max, minmax, none"),
         ({"alpha": -1.0}, "alpha=-1.0"),
-        ({"masked_batch_norm": "none"}, "masked_batch_norm='none' is unknown, known are frozen, batch"),
+        ({"masked_batch_norm": "none"}, "masked_batch_norm: unknown 'none', did you mean"),
     ],
 )
 def test_unknown_settings_are_refused_when_they_are_made(options, message):

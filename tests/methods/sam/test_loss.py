@@ -180,13 +180,13 @@ def test_batch_norm_of_a_head_learns_its_statistics_from_the_batch_alone(network
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "siamese_different"}, "known are siamese_same, triplet, quadruplet"),
-        ({"form": "huber"}, "form='huber'"),
+        ({"kind": "siamese_different"}, "Known: quadruplet, siamese_same, triplet"),
+        ({"form": "huber"}, "form: unknown 'huber'"),
         ({"gamma": -0.1}, "gamma=-0.1"),
         ({"gamma": math.nan}, "gamma=nan"),
         ({"warm_up_epochs": -1}, "warm_up_epochs=-1"),
         ({"images_per_tuple": 0}, "images_per_tuple=0"),
-        ({"miner": "hard"}, "unknown miner 'hard'"),
+        ({"miner": "hard"}, "miner: unknown 'hard'"),
     ],
 )
 def test_settings_outside_their_range_are_refused(options, message):

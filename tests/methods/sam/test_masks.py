@@ -145,7 +145,7 @@ def test_heat_map_fills_0_to_1(draw):
     [
         ({"size": (0, 4)}, r"size=\(0, 4\)"),
         ({"size": (4,)}, r"size=\(4,\)"),
-        ({"normalise": "mean"}, "normalise='mean' is unknown, known are minmax, max, none"),
+        ({"normalise": "mean"}, "normalise: unknown 'mean', did you mean"),
         ({"alpha": 0.0}, "alpha=0.0 must be above 0"),
         ({"alpha": math.inf}, "alpha=inf"),
         ({"maps": torch.zeros(3)}, r"maps have shape \(3,\)"),

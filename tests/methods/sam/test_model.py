@@ -98,7 +98,7 @@ def test_model_embeds_and_explains_with_the_parts_of_an_embedder(draw):
 
 def test_wrong_tuples_and_unknown_options_are_refused(network, draw):
     trunk, head = network()
-    with pytest.raises(ValueError, match="reading='inner' is unknown"):
+    with pytest.raises(ValueError, match="reading: unknown 'inner'"):
         SimilarityAttention(trunk, head, "inner")
     with pytest.raises(ValueError, match="alpha=0"):
         SimilarityAttention(trunk, head, alpha=0)
@@ -110,7 +110,7 @@ def test_wrong_tuples_and_unknown_options_are_refused(network, draw):
         model.explain(images[0])
     with pytest.raises(ValueError, match=r"triplet needs \(3, B, 3, H, W\)"):
         model.maps(images, "triplet")
-    with pytest.raises(ValueError, match="kind='pair' is unknown"):
+    with pytest.raises(ValueError, match="kind: unknown 'pair'"):
         model.mining_loss(images, "pair")
-    with pytest.raises(ValueError, match="form='huber' is unknown"):
+    with pytest.raises(ValueError, match="form: unknown 'huber'"):
         model.mining_loss(images[:3], "triplet", form="huber")

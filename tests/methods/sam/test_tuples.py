@@ -88,7 +88,7 @@ def test_a_batch_without_tuples_gives_none(kind):
 
 
 def test_pairs_of_different_images_and_negative_limits_are_refused():
-    with pytest.raises(ValueError, match="kind='siamese_different' is unknown, known are siamese_same, triplet, quad"):
+    with pytest.raises(ValueError, match="kind: unknown 'siamese_different', did you mean"):
         mined_tuples(None, LABELS, "siamese_different", 3)
     with pytest.raises(ValueError, match="limit=-1 is negative"):
         mined_tuples(None, LABELS, "triplet", -1)

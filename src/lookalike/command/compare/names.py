@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.command.compare.runs import Results, Run, UnfinishedError, tracked_run
 from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import known
 from lookalike.tracking import copy_of
 
 FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"
@@ -101,8 +101,8 @@ class Names:
         table, _, label = of_row.partition(":")
         results = self._results()
         plan = results.plan
-        known(table, [*plan.table_names, *plan.sweeps], f"{name}, table of scale {plan.scale}")
-        known(label, [row["label"] for row in plan.table(table)["rows"]], f"{name}, row of {table}")
+        require_known(f"{name}, table of scale {plan.scale}", table, [*plan.table_names, *plan.sweeps])
+        require_known(f"{name}, row of {table}", label, [row["label"] for row in plan.table(table)["rows"]])
         runs = plan.runs_of(table)
         runs = runs[runs["label"] == label][["recipe", "dataset"]].drop_duplicates()
         if dataset:
@@ -120,7 +120,7 @@ class Names:
         if scale is not None and scale != config.get("name", config["scale"]):
             config = {key: value for key, value in config.items() if key not in ("name", "datasets", "recipe")}
             scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
-            known(scale, scales, f"{folder}, scale (one of your own is given by --configfile)")
+            require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
             config["scale"] = scale
         plan = Plan(config)
         options = "" if plan.scale == self._default else f" --config scale={plan.scale}"
@@ -139,11 +139,11 @@ def _parts(name: str) -> tuple[str, str, list[int]]:
 
 def _known_recipe(plan: Plan, recipe: str, place: str) -> None:
     points = (point.name for sweep in plan.sweeps.values() for point in sweep.points)
-    known(recipe, [*plan.recipe_names, *points], f"{place}, recipe")
+    require_known(f"{place}, recipe", recipe, [*plan.recipe_names, *points])
 
 
 def _dataset(plan: Plan, name: str, place: str) -> str:
     """A data set of the scale, which may also be called by the published one that it stands for."""
     standing = {each.stands_for: each.name for each in plan.datasets.values() if each.stands_for}
-    known(name, {*plan.datasets, *standing}, f"{place}, data set of scale {plan.scale}")
+    require_known(f"{place}, data set of scale {plan.scale}", name, {*plan.datasets, *standing})
     return name if name in plan.datasets else standing[name]

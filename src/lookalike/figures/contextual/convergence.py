@@ -39,7 +39,8 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
     Source: Supervised Metric Learning to Rank, Fig. 3.
     """
-    histories = curves.data([run for run in runs if run.reads == "history"], {}).rename(columns={"epoch": "step"})
+    histories = curves.histories([run for run in runs if run.reads == "history"], ["contextual", "R@1", "mAP"])
+    histories = histories.rename(columns={"epoch": "step"})
     frames = [histories.assign(trained_on=BATCHES)]
     for run in runs:
         if run.reads == "embeddings":

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 CURVES = {"contextual": "$L_{context}$", "R@1": "test R@1 (%)"}
-MEASURED = ["contextual", "R@1", "mAP"]
 
 
 def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
@@ -26,20 +25,29 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
     Returns:
         ``dataset, seed, lambda, epoch``; ``contextual``, the mean of the contextual part over the epoch's batches; and
-        of the test pictures ``R@1, mAP`` as fractions, missing in epochs between two measurements.
+        of the test pictures ``R@1`` as a fraction, missing in epochs between two measurements.
 
     Raises:
         ValueError: for a history without one of them.
 
-    Source: Supervised Metric Learning to Rank, Figs. 3 and 15.
+    Source: Supervised Metric Learning to Rank, Fig. 15.
+    """
+    return histories(runs, list(CURVES))
+
+
+def histories(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
+    """Some columns of the histories of runs, each run with its ``dataset, seed, lambda``.
+
+    Raises:
+        ValueError: for a history without one of them.
     """
     frames = []
     for run in runs:
         history = pd.read_csv(run.path)
-        if missing := [name for name in MEASURED if name not in history]:
+        if missing := [name for name in columns if name not in history]:
             raise ValueError(f"{run.path} has no column {missing[0]!r}; it has {', '.join(history.columns)}")
         about = {"dataset": run.dataset, "seed": run.seed, "lambda": float(run.place["lambda"])}
-        frames.append(pd.DataFrame({**about, **history[["epoch", *MEASURED]]}))
+        frames.append(pd.DataFrame({**about, **history[["epoch", *columns]]}))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from lookalike.checks import require_known
 from lookalike.extras import workflow_extra
 
 with workflow_extra():
@@ -135,8 +136,7 @@ def save(figure: Figure, path: Path, kind: str) -> None:
     Raises:
         ValueError: for another kind.
     """
-    if kind not in KINDS:
-        raise ValueError(f"{path}: kind={kind!r} is unknown, known are {', '.join(KINDS)}")
+    require_known(f"{path}, kind", kind, KINDS)
     if kind == "svg":
         figure.savefig(path, format=kind, metadata={"Date": None, "Creator": None})
         return

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lookalike.checks import require_known
+
 Ties = Literal["first", "shared"]
 MinOver = Literal["row", "map"]
 
@@ -41,8 +43,7 @@ def linearise(z: Tensor, ties: Ties = "first") -> Tensor:
         ValueError: if ``z`` is no stack of maps or ``ties`` is unknown.
     """
     _require_maps("z", z)
-    if ties not in get_args(Ties):
-        raise ValueError(f"ties={ties!r} is unknown, known are {get_args(Ties)}")
+    require_known("ties", ties, get_args(Ties))
     flat = z.flatten(2)  # (N, C, R)
     peak, position = flat.max(dim=-1, keepdim=True)  # the first position among equals
     weight = peak * flat.shape[-1]
@@ -98,8 +99,7 @@ def normalised_maps(cams: Tensor, min_over: MinOver = "row") -> Tensor:
         ValueError: if ``cams`` is no stack of maps or ``min_over`` is unknown.
     """
     _require_maps("cams", cams)
-    if min_over not in get_args(MinOver):
-        raise ValueError(f"min_over={min_over!r} is unknown, known are {get_args(MinOver)}")
+    require_known("min_over", min_over, get_args(MinOver))
     shifted = cams - cams.amin(dim=-1 if min_over == "row" else (-2, -1), keepdim=True)
     return F.normalize(shifted.flatten(2), p=1, dim=-1, eps=1e-12).view(cams.shape)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.losses.batch import require_range
+from lookalike.checks import require_known, require_range
 
 Average = Literal["pooled", "separate"]
 
@@ -93,8 +93,7 @@ def margin_loss(
         ValueError: if the shapes do not belong together, a triplet names no image, a label has no boundary, or
             ``average`` is unknown.
     """
-    if average not in get_args(Average):
-        raise ValueError(f"average={average!r} is unknown, known are {get_args(Average)}")
+    require_known("average", average, get_args(Average))
     count = len(labels)
     if labels.ndim != 1 or distance.shape != (count, count):
         raise ValueError(f"distance has shape {tuple(distance.shape)}, it must be ({count}, {count}) as labels")

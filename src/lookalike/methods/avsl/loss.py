@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.losses.batch import require_range
+from lookalike.checks import require_known, require_range
 from lookalike.methods.avsl.criteria import margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import level_distance
@@ -57,8 +57,7 @@ class AVSLLoss(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        if kind not in TERMS:
-            raise ValueError(f"kind={kind!r} is unknown, known are {tuple(TERMS)}")
+        require_known("kind", kind, TERMS)
         if classes < 1 or not level_weights:
             raise ValueError(f"classes={classes} and {len(level_weights)} level_weights must be at least 1")
         self.classes, self.weights = classes, (final_weight, *level_weights)

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.methods.avsl.attention import MinOver, Ties, node_statistics
 from lookalike.methods.avsl.edges import batch_edges, normalise_edges, update_edges
 from lookalike.methods.avsl.graph import block_sensitivities, graph_images, graph_steps, level_nodes, level_reliability
@@ -74,14 +75,10 @@ class AVSL(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        for name, value, known in (
-            ("variant", variant, get_args(Variant)),
-            ("reliability", reliability, get_args(Reliability)),
-            ("min_over", min_over, get_args(MinOver)),
-            ("ties", ties, get_args(Ties)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} is unknown, known are {known}")
+        require_known("variant", variant, get_args(Variant))
+        require_known("reliability", reliability, get_args(Reliability))
+        require_known("min_over", min_over, get_args(MinOver))
+        require_known("ties", ties, get_args(Ties))
         if not levels:
             raise ValueError("levels is empty, it must name at least one stage")
         if not 1 <= k <= embedding_dim:

@@ -14,6 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.methods.avsl.criteria import Average, margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
 from lookalike.miners.per_anchor import distance_weighted_triplets, hardest_triplets
@@ -124,8 +125,7 @@ class MarginTerms(nn.Module):
             "hardest": partial(hardest_triplets, cutoff=cutoff),
             "distance_weighted": partial(distance_weighted_triplets, dim=embedding_dim, cutoff=cutoff),
         }
-        if sampling not in known:
-            raise ValueError(f"sampling={sampling!r} is unknown, known are {tuple(known)}")
+        require_known("sampling", sampling, known)
         self.margin, self.average = margin, average
         self.triplets = known[sampling]
         self.boundaries = nn.ParameterList(torch.full((classes,), boundary) for _ in range(levels + 1))

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.methods.contextual.cosine import cosine_similarity
 from lookalike.methods.contextual.reranking import rerank
 from lookalike.methods.contextual.similarity import VARIANTS, contextual_similarity
@@ -73,8 +74,7 @@ class ContextualLoss(nn.Module):
             raise ValueError(f"lam={lam} is outside [0, 1]")
         if not gamma >= 0:
             raise ValueError(f"gamma={gamma} is negative, 0 or more is needed")
-        if variant not in VARIANTS:
-            raise ValueError(f"variant={variant!r} is unknown, known are {', '.join(VARIANTS)}")
+        require_known("variant", variant, VARIANTS)
         self.k = k
         self.eps = eps
         self.lam = lam

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.methods.contextual.cosine import cosine_similarity
 from lookalike.methods.contextual.terms import similarity_regulariser
 
@@ -28,8 +29,7 @@ class Regularised(nn.Module):
 
     def __init__(self, loss: nn.Module, gamma: float, target_similarity: float, combine: str = "convex") -> None:
         super().__init__()
-        if combine not in COMBINATIONS:
-            raise ValueError(f"combine={combine!r} is unknown, known are {', '.join(COMBINATIONS)}")
+        require_known("combine", combine, COMBINATIONS)
         if not gamma >= 0 or (combine == "convex" and gamma > 1):
             raise ValueError(f"gamma={gamma} is outside [0, 1] (convex) or [0, inf) (add), combine={combine!r}")
         self.loss = loss

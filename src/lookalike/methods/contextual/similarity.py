@@ -10,6 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.methods.contextual.closed_form import ContextualSimilarity
 from lookalike.methods.contextual.neighbours import Closeness, closeness_of, divisor
 from lookalike.methods.contextual.products import minimum_product
@@ -46,8 +47,7 @@ def contextual_similarity(
     Differs: where a neighbourhood is the whole batch, the share of common non-neighbours (0 / 0, NaN in the released
     code) is 0. ``positive_only`` has no factor 1/2, as in the released code. The masks have the dtype of the input.
     """
-    if variant not in VARIANTS:
-        raise ValueError(f"variant={variant!r} is unknown, known are {', '.join(VARIANTS)}")
+    require_known("variant", variant, VARIANTS)
     return VARIANTS[variant](closeness_of(similarity, k, eps), alpha)
 
 

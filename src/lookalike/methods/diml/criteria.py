@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.losses.batch import require_range
+from lookalike.checks import require_range
 from lookalike.methods.diml.head import mean_vector, unit
 from lookalike.methods.diml.matching import Matching
 from lookalike.methods.diml.similarity import location_distance, structural_similarity

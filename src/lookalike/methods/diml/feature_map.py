@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
+
 
 def find_projection(embedder: nn.Module, feature_layer: str) -> str:
     """Name of the only linear layer that was registered after ``feature_layer``.
@@ -15,8 +17,7 @@ def find_projection(embedder: nn.Module, feature_layer: str) -> str:
         ValueError: if there is no such layer, or not exactly one linear one after it.
     """
     names: list[str] = [name for name, _ in embedder.named_modules()]
-    if not feature_layer or feature_layer not in names:
-        raise ValueError(f"feature_layer={feature_layer!r} is unknown, known are {names[1:]}")
+    require_known("feature_layer", feature_layer, names[1:])
     after = [
         name
         for name in names[names.index(feature_layer) + 1 :]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.losses.batch import require_range
+from lookalike.checks import require_known, require_range
 from lookalike.methods.diml.criteria import check_batch, margin_loss, multi_similarity_loss
 from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.matching import Matching
@@ -99,8 +99,7 @@ class DIMLLoss(nn.Module):
 
     def __init__(self, kind: str, classes: int, **options: Any) -> None:
         super().__init__()
-        if kind not in TERMS:
-            raise ValueError(f"kind={kind!r} is unknown, known are {tuple(TERMS)}")
+        require_known("kind", kind, TERMS)
         if classes < 1:
             raise ValueError(f"classes={classes} must be at least 1")
         self.classes = classes

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
+
 Marginal = Literal["cross_correlation", "uniform", "swapped"]
 
 
@@ -59,8 +61,7 @@ def marginals_of(query: Tensor, gallery: Tensor, kind: Marginal = "cross_correla
     Raises:
         ValueError: if ``kind`` is unknown, or ``swapped`` for images with different numbers of locations.
     """
-    if kind not in get_args(Marginal):
-        raise ValueError(f"kind={kind!r} is unknown, known are {get_args(Marginal)}")
+    require_known("kind", kind, get_args(Marginal))
     if kind == "uniform":
         return torch.full_like(query, 1 / query.shape[-1]), torch.full_like(gallery, 1 / gallery.shape[-1])
     if kind == "swapped":

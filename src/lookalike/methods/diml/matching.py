@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.methods.diml.exact import exact_plans
 from lookalike.methods.diml.marginals import Marginal, check_images, marginals_of
 from lookalike.methods.diml.released import released_plans
@@ -71,12 +72,8 @@ class Matching:
     plan_gradient: bool = False
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("marginal", self.marginal, get_args(Marginal)),
-            ("solver", self.solver, get_args(Solver)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} is unknown, known are {known}")
+        require_known("marginal", self.marginal, get_args(Marginal))
+        require_known("solver", self.solver, get_args(Solver))
         check_solver(self.reg, self.tolerance)
 
     def __call__(

@@ -12,6 +12,7 @@ from typing import Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
+from lookalike.checks import require_known
 from lookalike.methods.diml.feature_map import embed_with_map, find_projection
 from lookalike.methods.diml.head import locations, mean_vector, project, unit
 from lookalike.methods.diml.marginals import Marginal
@@ -72,13 +73,9 @@ class DIML(nn.Module):
         solver: Solver = "sinkhorn",
     ) -> None:
         super().__init__()
-        for name, value, known in (
-            ("global_vector", global_vector, get_args(GlobalVector)),
-            ("pooling", pooling, get_args(Pooling)),
-            ("score", score, get_args(Score)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} is unknown, known are {known}")
+        require_known("global_vector", global_vector, get_args(GlobalVector))
+        require_known("pooling", pooling, get_args(Pooling))
+        require_known("score", score, get_args(Score))
         if side < 1:
             raise ValueError(f"side={side} must be at least 1")
         check_truncations([] if truncation is None else [truncation])

@@ -12,6 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torchvision.ops import roi_align
 
+from lookalike.checks import require_known
+
 Pooling = Literal["resample", "roi_align", "adaptive"]
 
 SAMPLES = 4  # per bin and direction
@@ -40,8 +42,7 @@ def grid_pool(feature_map: Tensor, side: int, mode: Pooling = "resample") -> Ten
         raise ValueError(f"feature_map has shape {tuple(feature_map.shape)}, it must be (N, C, H, W) with H, W >= 1")
     if side < 1:
         raise ValueError(f"side={side} must be at least 1")
-    if mode not in get_args(Pooling):
-        raise ValueError(f"mode={mode!r} is unknown, known are {get_args(Pooling)}")
+    require_known("mode", mode, get_args(Pooling))
     count, _, height, width = feature_map.shape
     if mode == "roi_align":
         boxes = feature_map.new_zeros(count, 5)  # number of the image, then left, top, right, bottom

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.metrics.order import refuse_nan
 
 Structural = Tensor | Callable[[int, Tensor], Tensor]
@@ -110,8 +111,7 @@ def reordered(candidates: Tensor, global_similarity: Tensor, structural: Tensor,
     Raises:
         ValueError: if ``score`` is unknown or a structural similarity is NaN.
     """
-    if score not in get_args(Score):
-        raise ValueError(f"score={score!r} is unknown, known are {get_args(Score)}")
+    require_known("score", score, get_args(Score))
     refuse_nan(structural)
     total = global_similarity + structural if score == "sum" else structural
     return candidates.gather(1, total.argsort(dim=1, descending=True, stable=True))

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.methods.diml.marginals import Marginal, check_images, marginals
 from lookalike.methods.diml.matching import Match, Matching, Solver
 from lookalike.methods.diml.pooling import grid_pool
@@ -98,8 +99,7 @@ def structural_distance(
     Raises:
         ValueError: if shapes do not belong together, an option is unknown or a number out of range.
     """
-    if ground not in get_args(Ground):
-        raise ValueError(f"ground={ground!r} is unknown, known are {get_args(Ground)}")
+    require_known("ground", ground, get_args(Ground))
     images = query_regions, query_global, gallery_regions, gallery_global
 
     def distance(match: Match) -> Tensor:

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from lookalike.checks import require_known
 from lookalike.methods.sam.attention import attention_maps
 from lookalike.methods.sam.masks import require_mask, soft_mask
-from lookalike.methods.sam.weights import Network, Score, require_known, require_roles
+from lookalike.methods.sam.weights import Network, Score, require_roles
 
 BATCH_NORMS = ("frozen", "batch")
 

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lookalike.losses.batch import BatchLoss
+from lookalike.checks import require_known
 from lookalike.methods.sam.erasing import Erased, read_maps
 from lookalike.methods.sam.head import at_least_float32, raw_features
 from lookalike.methods.sam.mining import FORMS, mining_loss, similarity_mining
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.methods.sam.tuples import TRAINED_KINDS, mined_tuples
-from lookalike.methods.sam.weights import require_known
-from lookalike.miners import build_miner
+from lookalike.miners import Miner, Tuples, build_miner
 
 __all__ = ["SimilarityMiningLoss", "mining_loss", "similarity_mining"]
+
+
+class MetricLoss(Protocol):
+    """What mining asks of a loss of ``lookalike.losses``.
+
+    Attributes:
+        reads_length: whether unit vectors would give another loss than the embeddings themselves.
+        miner: that chooses its tuples, ``None`` for all of the batch.
+    """
+
+    @property
+    def reads_length(self) -> bool: ...
+
+    @property
+    def miner(self) -> Miner | None: ...
+
+    def __call__(self, embeddings: Tensor, labels: Tensor, indices_tuple: Tuples | None = None) -> Tensor: ...
 
 
 class SimilarityMiningLoss(nn.Module):
@@ -47,7 +64,7 @@ class SimilarityMiningLoss(nn.Module):
 
     def __init__(
         self,
-        metric_loss: BatchLoss,
+        metric_loss: MetricLoss,
         *,
         kind: str = "triplet",
         gamma: float = 0.2,
@@ -59,7 +76,7 @@ class SimilarityMiningLoss(nn.Module):
     ) -> None:
         super().__init__()
         require_known("kind", kind, TRAINED_KINDS)
-        require_known("form", form, tuple(FORMS))
+        require_known("form", form, FORMS)
         if not gamma >= 0:
             raise ValueError(f"gamma={gamma} must be at least 0")
         if warm_up_epochs < 0:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lookalike.checks import require_known
 from lookalike.methods.sam.head import at_least_float32
-from lookalike.methods.sam.weights import require_known
 
 SMALLEST_RANGE = 1e-8
 ROUNDING = 8  # units in the last place by which upsampling can spread equal values
@@ -103,6 +103,6 @@ def soft_mask(
 
 def require_mask(alpha: float, normalise: str) -> None:
     """Refuse a slope or a normalisation that ``soft_mask`` does not take, with a ``ValueError``."""
-    require_known("normalise", normalise, tuple(NORMALISATIONS))
+    require_known("normalise", normalise, NORMALISATIONS)
     if not 0 < alpha < math.inf:
         raise ValueError(f"alpha={alpha} must be above 0 and finite")

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lookalike.checks import require_known
 from lookalike.methods.sam.erasing import Erasing, erase, read_maps
 from lookalike.methods.sam.head import at_least_float32
-from lookalike.methods.sam.weights import Network, require_known, require_roles
+from lookalike.methods.sam.weights import Network, require_roles
 
 SMALLEST_SQUARE = 1e-12  # keeps the distance differentiable at 0
 SMOOTHING = 1e-6
@@ -48,7 +49,7 @@ def mining_loss(masked_features: Tensor, kind: str, *, form: str = "absolute") -
     Differs: absolute value and minus sign are reconstructed from what the text says they achieve; the alternatives are
     for ablation. Distances are ``sqrt(sum of squares + 1e-12)``.
     """
-    require_known("form", form, tuple(FORMS))
+    require_known("form", form, FORMS)
     require_roles("masked_features", masked_features, kind, "D")
     anchor, other, *negatives = masked_features.to(at_least_float32(masked_features)).unbind()
     measure = _squared_distance if form == "squared" else _distance
@@ -105,7 +106,7 @@ def similarity_mining(
 
 def mine(trunk: Network, head: Network, images: Tensor, kind: str, settings: Erasing, *, form: str) -> Tensor:
     """``similarity_mining`` with settings that are made and checked already."""
-    require_known("form", form, tuple(FORMS))
+    require_known("form", form, FORMS)
     require_roles("images", images, kind, "3, H, W")
     erased = erase(trunk, head, images, read_maps(trunk, images), kind, settings)
     return mining_loss(erased.features, kind, form=form)

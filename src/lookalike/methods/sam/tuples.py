@@ -6,7 +6,8 @@ import torch
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, convert_to_triplets
 from torch import Tensor
 
-from lookalike.methods.sam.weights import ROLES, require_known
+from lookalike.checks import require_known
+from lookalike.methods.sam.weights import ROLES
 from lookalike.miners import Tuples, draw_columns, evenly, negative_pairs, preferring
 
 TRAINED_KINDS = ("siamese_same", "triplet", "quadruplet")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.methods.sam.head import unit
 
 Network = Callable[[Tensor], Tensor]
@@ -61,13 +62,10 @@ class Score:
     clamp: bool = False
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("kind", self.kind, tuple(ROLES)),
-            ("reading", self.reading, READINGS),
-            ("score", self.sign, SCORES),
-            ("score_on", self.on, SCORED_FEATURES),
-        ):
-            require_known(name, value, known)
+        require_known("kind", self.kind, ROLES)
+        require_known("reading", self.reading, READINGS)
+        require_known("score", self.sign, SCORES)
+        require_known("score_on", self.on, SCORED_FEATURES)
 
     def gradient(self, outputs: Tensor, create_graph: bool) -> Tensor:
         """Derivative ``(R, B, D)`` of each image's score by its own features.
@@ -100,18 +98,12 @@ class Score:
         return similarity_weight(unit(outputs) if self.on == "raw" else outputs, self.kind, clamp=self.clamp)
 
 
-def require_known(name: str, value: str, known: tuple[str, ...]) -> None:
-    """Refuse an unknown option with a ``ValueError`` that lists the known ones."""
-    if value not in known:
-        raise ValueError(f"{name}={value!r} is unknown, known are {', '.join(known)}")
-
-
 def require_roles(name: str, tensor: Tensor, kind: str, rest: str) -> None:
     """Refuse a tensor that is not ``(R, B, <rest>)`` with the roles of the kind.
 
     Raises:
         ValueError: that says what is needed, also for an unknown kind.
     """
-    require_known("kind", kind, tuple(ROLES))
+    require_known("kind", kind, ROLES)
     if tensor.ndim != 3 + rest.count(",") or len(tensor) != ROLES[kind]:
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}, {kind} needs ({ROLES[kind]}, B, {rest})")

@@ -1,0 +1,56 @@
+"""Refusals that say what would be right, in one wording for names, keys and numbers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MANY = 40  # names that a message still lists
+
+
+def require_known(place: str, value: object, known: Iterable[str]) -> None:
+    """Refuse a name that is not among the known ones.
+
+    Args:
+        place: where the name was given: an option, or a file and a key.
+        value: the name.
+        known: what would be right.
+
+    Raises:
+        ValueError: naming the place, the nearest name and all names, or of very many the nearest ones.
+    """
+    names = sorted(known)
+    if value not in names:
+        near = difflib.get_close_matches(str(value), names, n=8, cutoff=0)
+        hint = f", did you mean {near[0]!r}?" if near else "."
+        listed = f"Known: {', '.join(names) or 'none'}"
+        if len(names) > MANY:
+            listed = f"Nearest of {len(names)}: {', '.join(near)}"
+        raise ValueError(f"{place}: unknown {value!r}{hint} {listed}")
+
+
+def require_keys(place: str, keys: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that does not exist."""
+    names = list(known)
+    for key in sorted(keys):
+        require_known(place, key, names)
+
+
+def require_range(name: str, index: Tensor, end: int) -> None:
+    """Refuse an index outside ``[0, end)``.
+
+    Raises:
+        ValueError: naming the smallest and the largest index.
+    """
+    if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < end:
+        raise ValueError(f"{name} holds {int(index.min())} to {int(index.max())}, it must stay in [0, {end - 1}]")
+
+
+def require_positive(name: str, value: float) -> None:
+    """Refuse a value that is not above 0."""
+    if value <= 0:
+        raise ValueError(f"{name}={value} must be above 0")
