@@ -14,6 +14,7 @@ PUBLIC = {
     "ContextualLoss": "lookalike.methods.contextual.loss",
     "DIML": "lookalike.methods.diml.model",
     "DIMLLoss": "lookalike.methods.diml.loss",
+    "StructuralMatcher": "lookalike.methods.diml.matcher",
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
     "load": "lookalike.learners.saved",
@@ -24,12 +25,13 @@ HEAVY = "print(*sorted({'torch', 'torchvision', 'numpy'} & set(sys.modules)))"
 
 USER_SCRIPT = """
 import lookalike
-from lookalike import AVSL, DIML, AVSLLoss, ContextualLoss, DIMLLoss, SimilarityAttention, SimilarityMiningLoss, load
+from lookalike import AVSL, DIML, AVSLLoss, ContextualLoss, DIMLLoss, SimilarityAttention, SimilarityMiningLoss
+from lookalike import StructuralMatcher, load
 from torch import Tensor, nn
 
 def rank(embedder: nn.Module, images: Tensor) -> Tensor:
-    model = DIML(embedder, "layer4", truncation=5)
-    return model.rank(model.represent(images), model.represent(images))
+    model, matcher = DIML(embedder, "layer4"), StructuralMatcher(truncation=5)
+    return matcher.rank(model.represent(images), model.represent(images))
 
 def distance(model: AVSL, images: Tensor) -> Tensor:
     return model.distance(model.forward(images), model.forward(images))

@@ -6,6 +6,7 @@ from lookalike.methods.avsl.loss import AVSLLoss as AVSLLoss
 from lookalike.methods.avsl.model import AVSL as AVSL
 from lookalike.methods.contextual.loss import ContextualLoss as ContextualLoss
 from lookalike.methods.diml.loss import DIMLLoss as DIMLLoss
+from lookalike.methods.diml.matcher import StructuralMatcher as StructuralMatcher
 from lookalike.methods.diml.model import DIML as DIML
 from lookalike.methods.sam.loss import SimilarityMiningLoss as SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention as SimilarityAttention

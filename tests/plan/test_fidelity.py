@@ -14,6 +14,7 @@ from lookalike.methods.avsl.loss import AVSLLoss
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.loss import TERMS as DIML_TERMS
 from lookalike.methods.diml.loss import DIMLLoss
+from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.matching import Matching
 from lookalike.methods.diml.model import DIML
 from lookalike.methods.sam.loss import SimilarityMiningLoss
@@ -156,9 +157,10 @@ def test_settings_of_options_are_accepted_by_what_they_set(paper, name, level, s
         if "sampler" in train:
             options = {"per_class": 2, **train["sampler"]}
             build_sampler("grouped", options, labels=[0, 0, 1, 1, 2, 2], batch_size=4, seed=0, batches=None)
-        for options in (trial.get("embed", {}).get("representation"), trial.get("evaluate", {}).get("scoring")):
-            if options:
-                DIML(embedder(), "trunk", **options)
+        if options := trial.get("embed", {}).get("representation"):
+            DIML(embedder(), "trunk", **options)
+        if options := trial.get("evaluate", {}).get("scoring"):
+            StructuralMatcher(**options)
         # All else is described by the schema of recipes, which leaves open what the parts above take.
         complete = sections_on(read_recipes()[0]["margin"], "diml", published, {})
         check(merge(complete, trial), "recipe", f"{name} {level}")

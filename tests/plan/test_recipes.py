@@ -1,13 +1,18 @@
 """Recipes lie in layers over each other, follow the sizes of a scale, and are refused where they cannot be meant."""
 
+import inspect
+from dataclasses import fields
+
 import pytest
 
 from lookalike.learners import LEARNERS
 from lookalike.losses import LOSSES
 from lookalike.losses.batch import BatchLoss
+from lookalike.methods.diml.matcher import StructuralMatcher
+from lookalike.methods.diml.scoring import structural_matching
 from lookalike.parameters import merge
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import READ, SCORINGS_OF, check_recipe, losses_of, sections_on
+from lookalike.plan.recipes import SCORINGS_OF, check_recipe, losses_of, sections_on
 from lookalike.running import code
 from projects import spoil
 
@@ -302,8 +307,11 @@ def test_levels_of_fidelity_that_a_paper_does_not_have_are_refused(params, level
 def test_what_is_known_of_methods_fits_their_code():
     assert SCORINGS_OF.keys() == LEARNERS.keys()
     assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}
-    diml = code.constructor_arguments("lookalike.methods.diml.model:DIML")
-    options = diml - {"embedder", "feature_layer", "projection"}
-    assert READ["locations"] | READ["structural_matching"] == options
-    assert not READ["locations"] & READ["structural_matching"]
-    assert READ["diml"] == READ["locations"]
+    matcher = code.constructor_arguments("lookalike.methods.diml.matcher:StructuralMatcher")
+    scoring = code.constructor_arguments("lookalike.methods.diml.scoring:structural_matching")
+    assert matcher == scoring - {"model", "query", "gallery", "search"}
+    assert {field.name: field.default for field in fields(StructuralMatcher)} == {
+        name: argument.default
+        for name, argument in inspect.signature(structural_matching).parameters.items()
+        if name in matcher
+    }

@@ -277,17 +277,15 @@ def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan):
 
 def test_adding_a_learner_a_representation_or_a_scoring_reaches_nothing(real, plan):
     before = of_recipes(plan)
-    (real / "methods" / "new").mkdir()
-    (real / "methods" / "new" / "__init__.py").write_text("")
-    (real / "methods" / "new" / "learner.py").write_text("class NewLearner:\n    pass\n")
+    (real / "learners" / "new.py").write_text("class NewLearner:\n    pass\n")
     for path, last in (
-        ("training/learners.py", '"sam": SAMLearner,'),
-        ("models/representations.py", '"random_vectors": random_vectors,'),
-        ("scoring.py", '"structural_matching": structural_matching,'),
+        ("learners/__init__.py", '"sam": SAMLearner,'),
+        ("learners/representations.py", '"random_vectors": random_vectors,'),
+        ("learners/scorings.py", '"structural_matching": structural_matching,'),
     ):
         edit(real / path, last, f'{last.rstrip(",")}, "new": NewLearner,')
         text = (real / path).read_text()
-        imported = "from lookalike.methods.new.learner import NewLearner\n"
+        imported = "from lookalike.learners.new import NewLearner\n"
         (real / path).write_text(text.replace("from lookalike", f"{imported}from lookalike", 1))
     assert changed(plan, before) == set()
 

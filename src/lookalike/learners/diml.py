@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -39,7 +41,7 @@ class DIMLLearner(Learner):
     @classmethod
     def represent(cls, model: nn.Module, images: Tensor) -> Tensors:
         """``embedding (N, D)`` and ``regions (N, R, D)``, unit vectors."""
-        return located(model, images)
+        return located(cast(DIML, model), images)
 
     def part_of(self, name: str) -> str:
         """The embedder's trunk lies one step deeper than elsewhere."""

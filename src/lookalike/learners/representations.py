@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import cache
 
 import torch
 from torch import Tensor, nn
 
+from lookalike.methods.diml.model import DIML, GlobalVector
+from lookalike.methods.diml.pooling import Pooling
 from lookalike.methods.diml.scoring import located
 from lookalike.training.learner import Learner, Tensors
 
@@ -20,12 +21,29 @@ def own(learner: type[Learner], *, seed: int) -> Represent:
     return learner.represent
 
 
-def locations(learner: type[Learner], *, seed: int, **options: Any) -> Represent:
+def locations(
+    learner: type[Learner],
+    *,
+    seed: int,
+    side: int = 4,
+    pooling: Pooling = "resample",
+    global_vector: GlobalVector = "embedding",
+) -> Represent:
     """Embedding and locations of an embedder trained in any way, for structural matching.
 
-    ``options`` are ``side`` and ``pooling`` of `DIML`, and which ``global_vector`` is the embedding.
+    Args:
+        learner: not read.
+        seed: not read.
+        side: as of `DIML`, and so are all others.
+        pooling: of the grid.
+        global_vector: which vector is the embedding.
     """
-    return partial(located, **options)
+
+    @cache
+    def around(model: nn.Module) -> DIML:
+        return DIML(model, "trunk", side, pooling=pooling, global_vector=global_vector)
+
+    return lambda model, images: located(around(model), images)
 
 
 def random_vectors(learner: type[Learner], *, seed: int, dim: int) -> Represent:

@@ -13,3 +13,5 @@ SCORINGS: dict[str, Scoring] = {
     "shared_neighbours": shared_neighbours,
     "structural_matching": structural_matching,
 }
+# The others compare what was kept of the images, whatever network that was.
+READ_THE_MODEL = frozenset({"graph"})

@@ -147,6 +147,6 @@ class FirstRank(Search):
         return {"R@1": share_of(self.gallery_labels[first][kept] == self.query_labels[kept])}
 
 
-def cosine(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:
+def cosine(model: nn.Module | None, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:
     """Metrics by cosine similarity of the embeddings; the model is not read."""
     return search.by_score(query["embedding"], gallery["embedding"])

@@ -28,14 +28,6 @@ OPTIONS = {
     "diml": ("lookalike.methods.diml.model:DIML",),
     "embedder": (),
     "sam": ("lookalike.methods.sam.model:SimilarityAttention", "lookalike.methods.sam.loss:SimilarityMiningLoss"),
-    "locations": ("lookalike.methods.diml.model:DIML",),
-    "structural_matching": ("lookalike.methods.diml.model:DIML",),
-}
-# Of these the ones that a part reads, where others read the rest.
-READ = {
-    "diml": {"side", "pooling", "global_vector"},
-    "locations": {"side", "pooling", "global_vector"},
-    "structural_matching": {"truncation", "score", "marginal", "reg", "tolerance", "solver"},
 }
 # Arguments that the pipeline passes by itself.
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
@@ -168,7 +160,7 @@ def check_recipe(sections: Settings, place: str) -> None:
             require_known(f"{at}.name", chosen["name"], entries)
         if part != "backbone":
             options = _arguments(OPTIONS.get(chosen["name"], (entries[chosen["name"]],)))
-            require_keys(at, chosen.keys() - {"name"}, options & READ.get(chosen["name"], options))
+            require_keys(at, chosen.keys() - {"name"}, options)
     train, method = sections["train"], sections["train"]["method"]["name"]
     if train["loss"] is not None:
         losses, of_method = losses_of(method), "" if method == "embedder" else f" (method {method})"

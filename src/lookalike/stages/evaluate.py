@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lookalike.data.roles import NO_LABEL, UNLABELLED
 from lookalike.files import read_tensors, write_json
 from lookalike.learners.saved import CHECKPOINTS, load_model
-from lookalike.learners.scorings import SCORINGS
+from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.clustering import nmi
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
@@ -65,12 +65,13 @@ def evaluate(
     coarse = _coarse_labels(tensors, levels or {}, query, gallery, embeddings)
     if settings.get("nmi", False) and (name := settings["scoring"]["name"]) not in OF_VECTORS:
         print(f"NMI is not defined for scoring {name!r}, which compares no vectors: left out")
+    reads_model = settings["scoring"]["name"] in READ_THE_MODEL
     scores: dict[str, dict[str, float]] = {}
     for checkpoint in CHECKPOINTS:
         if checkpoint == "last" and about["best_epoch"] == about["epochs"]:
             scores["last"] = scores["best"]
             continue
-        network = load_model(model, checkpoint)[0].to(device)
+        network = load_model(model, checkpoint)[0].to(device) if reads_model else None
         scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, recall_at, coarse)
         if "labels/train" in tensors:
             own = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at, {})
@@ -122,7 +123,7 @@ def _coarse_labels(
 @torch.no_grad()
 def _scored(
     settings: Mapping[str, Any],
-    model: nn.Module,
+    model: nn.Module | None,
     tensors: Mapping[str, Tensor],
     checkpoint: str,
     query: str,

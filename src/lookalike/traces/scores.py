@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.learners.scorings import SCORINGS
+from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.representation import Representation as Located
-from lookalike.methods.diml.scoring import matcher_of
 from lookalike.metrics.blocks import Representation, Score, score_blocks
 from lookalike.metrics.search import Search
 from lookalike.training.learner import named
@@ -66,7 +66,7 @@ def watched_scores(
     if "scores" in watched.kept:
         return {"scores": watched.kept["scores"][rows, columns].tolist()}
     sides = [Located(side["regions"], side["embedding"]) for side in (query, gallery)]
-    scores = matcher_of(model, **options).similarity(*sides)
+    scores = StructuralMatcher(**options).similarity(*sides)
     return {
         "scores": scores[rows, columns].tolist(),
         "ranking": watched.kept["ranking"][:PAIRS].flatten().double().tolist(),

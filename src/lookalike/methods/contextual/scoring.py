@@ -10,7 +10,7 @@ from lookalike.metrics.search import Search, Tensors
 
 
 def shared_neighbours(
-    model: nn.Module, query: Tensors, gallery: Tensors, search: Search, *, k: int, beta: float = 0.1
+    model: nn.Module | None, query: Tensors, gallery: Tensors, search: Search, *, k: int, beta: float = 0.1
 ) -> dict[str, float]:
     """Metrics of a test set that searches itself, its scores those of `rerank`.
 

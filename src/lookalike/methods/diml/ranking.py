@@ -92,7 +92,22 @@ def truncated_rankings(
     else:
         found = global_similarity[:, :width]  # there is nothing to ask for
     values = global_similarity.gather(1, candidates)
-    heads = [reordered(candidates[:, :k], values[:, :k], found[:, :k], score) for k in truncations]
+    return with_heads(ranking, values, found, truncations, score)
+
+
+def with_heads(
+    ranking: Tensor, global_similarity: Tensor, structural: Tensor, truncations: Sequence[int], score: Score
+) -> list[Tensor]:
+    """A ranking with its first K items reordered, for several K.
+
+    Args:
+        ranking: ``(Q, G)`` int64.
+        global_similarity: ``(Q, G)`` or of as many first items as the largest K.
+        structural: of as many first items as the largest K.
+        truncations: the K.
+        score: as in `truncated_ranking`.
+    """
+    heads = [reordered(ranking[:, :k], global_similarity[:, :k], structural[:, :k], score) for k in truncations]
     return [torch.cat([head, ranking[:, head.shape[1] :]], dim=1) for head in heads]
 
 
