@@ -23,11 +23,12 @@ from lookalike.models.embedder import Embedder
 from lookalike.models.tiny import Tiny
 from lookalike.parameters import check, merge, read
 from lookalike.plan import fidelity
-from lookalike.plan.recipes import check_recipe, read_recipes, sections_on
+from lookalike.plan.checks import check_recipe
+from lookalike.plan.recipes import read_recipes, sections_on
 from lookalike.samplers import SAMPLERS, build_sampler
 from projects import ROOT
 
-STATED = {paper: yaml.safe_load((ROOT / f"params/fidelity/{paper}.yaml").read_text()) for paper in fidelity.PAPERS}
+STATED = {paper: yaml.safe_load((ROOT / f"params/fidelity/{paper}.yaml").read_text()) for paper in fidelity.papers()}
 OPTIONS = [(paper, name) for paper, content in STATED.items() for name in content["options"]]
 SETTINGS = [
     (paper, name, level, settings)
@@ -69,7 +70,7 @@ def embedder():
     return Embedder(TINY, pooling="average", dim=8)
 
 
-@pytest.mark.parametrize("paper", fidelity.PAPERS)
+@pytest.mark.parametrize("paper", fidelity.papers())
 def test_the_points_of_a_paper_follow_the_schema_and_stand_once(paper):
     content = fidelity.choices(paper)
     points = [point["point"] for point in (*content["options"].values(), *content["fixed"])]
@@ -239,9 +240,12 @@ def test_a_silent_paper_takes_what_is_recommended():
 
 
 def test_unknown_levels_and_papers_are_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"unknown level 'exact' for avsl; known: recommended, paper, released"):
+    with pytest.raises(ValueError, match=r"fidelity of avsl: unknown 'exact', .* Known: paper, recommended, released"):
         fidelity.overrides("avsl", "exact")
-    with pytest.raises(ValueError, match=r"nothing is known about 'comparison'; known papers: avsl, diml"):
+    with pytest.raises(
+        ValueError,
+        match=r"fidelity, paper: unknown 'comparison', .* Known: avsl, contextual, diml, sam",
+    ):
         fidelity.overrides("comparison", "paper")
 
 
@@ -261,7 +265,7 @@ def test_a_recipe_at_a_level_keeps_all_else():
     assert differing <= stated
 
 
-@pytest.mark.parametrize("paper", fidelity.PAPERS)
+@pytest.mark.parametrize("paper", fidelity.papers())
 def test_options_that_can_meet_in_a_recipe_set_different_keys(paper):
     options = STATED[paper]["options"]
     for first, second in combinations(options, 2):

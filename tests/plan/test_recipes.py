@@ -6,13 +6,17 @@ from dataclasses import fields
 import pytest
 
 from lookalike.learners import LEARNERS
+from lookalike.learners.representations import REPRESENTATIONS
+from lookalike.learners.scorings import SCORINGS
 from lookalike.losses import LOSSES
 from lookalike.losses.batch import BatchLoss
+from lookalike.methods import METHODS
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.scoring import structural_matching
 from lookalike.parameters import merge
+from lookalike.plan.checks import check_recipe, losses_of
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import SCORINGS_OF, check_recipe, losses_of, sections_on
+from lookalike.plan.recipes import sections_on
 from lookalike.running import code
 from projects import spoil
 
@@ -305,7 +309,14 @@ def test_levels_of_fidelity_that_a_paper_does_not_have_are_refused(params, level
 
 
 def test_what_is_known_of_methods_fits_their_code():
-    assert SCORINGS_OF.keys() == LEARNERS.keys()
+    assert LEARNERS.keys() == METHODS.keys()
+    for name, method in METHODS.items():
+        assert set(method.scorings) <= SCORINGS.keys()
+        assert set(method.representations) <= REPRESENTATIONS.keys()
+        assert LEARNERS[name].scoring is SCORINGS[method.scorings[0]]
+        assert set(method.without) <= code.lookup(*method.losses.split(":")).keys()
+        for definition in (*method.options, *method.loss_options):
+            assert code.constructor_arguments(definition)
     assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}
     matcher = code.constructor_arguments("lookalike.methods.diml.matcher:StructuralMatcher")
     scoring = code.constructor_arguments("lookalike.methods.diml.scoring:structural_matching")

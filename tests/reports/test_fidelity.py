@@ -42,7 +42,7 @@ def run(recipe, seed, changed, unchanged, *, dataset="figurines_birds", publishe
 def test_every_option_stands_with_its_choices_and_every_fixed_point_without():
     text = document()
     table = rows(text)
-    for paper in fidelity.PAPERS:
+    for paper in fidelity.papers():
         content = fidelity.choices(paper)
         for point in (*content["options"].values(), *content["fixed"]):
             expected = [point["point"], point["paper"] or "–", point["released"] or "–", point["recommended"]]

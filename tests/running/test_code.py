@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from lookalike.methods import METHODS
 from lookalike.paths import PACKAGE
+from lookalike.plan.digests import recipe_digest
 from lookalike.plan.plan import Plan
 from lookalike.running import code
 
@@ -198,7 +200,7 @@ def test_a_missing_module_or_name_is_refused(package):
 
 def test_the_real_training_stage_reaches_its_loss_and_its_loop():
     def of(loss):
-        return code.code_digest(["lookalike.stages.train:train"], {"method": "embedder", "loss": {"name": loss}})
+        return code.code_digest(["lookalike.stages.train:train", METHODS["embedder"].learner], {"loss": {"name": loss}})
 
     assert of("margin") == of("margin")
     assert of("margin") != of("proxy_anchor")
@@ -226,7 +228,7 @@ def of_recipes(plan):
     """Digest by recipe and stage."""
     forget()
     return {
-        (recipe, stage): code.code_digest(
+        (recipe, stage): recipe_digest(
             [f"lookalike.stages.{stage}:{stage}"], plan.settings(recipe, "figurines_birds", stage)
         )
         for recipe in RECIPES
@@ -275,11 +277,12 @@ def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan):
     assert changed(plan, before) == {("margin_diml", "evaluate")} | own
 
 
-def test_adding_a_learner_a_representation_or_a_scoring_reaches_nothing(real, plan):
+def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, plan):
     before = of_recipes(plan)
     (real / "learners" / "new.py").write_text("class NewLearner:\n    pass\n")
+    edit(real / "methods" / "__init__.py", '"sam": SAM}', '"sam": SAM, "new": SAM}')
+    edit(real / "methods" / "diml" / "__init__.py", "keeps_locations=True", "keeps_locations=True, has_attention=True")
     for path, last in (
-        ("learners/__init__.py", '"sam": SAMLearner,'),
         ("learners/representations.py", '"random_vectors": random_vectors,'),
         ("learners/scorings.py", '"structural_matching": structural_matching,'),
     ):

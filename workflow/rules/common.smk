@@ -10,7 +10,8 @@ from snakemake.io import IOFile
 from lookalike.running.locks import drop_locks_of_the_dead
 from lookalike.plan.claims import ATTRIBUTIONS, claim_runs, read_claims
 from lookalike.running.devices import loading_threads, visible_devices
-from lookalike.plan.fidelity import PAPERS, choices, departures
+from lookalike.plan.fidelity import choices, departures, papers
+from lookalike.plan.digests import recipe_digest
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.running.jobs import start_parent
@@ -103,7 +104,7 @@ def code(*entry_points, stage="evaluate"):
 
     def digest(wildcards):
         if hasattr(wildcards, "recipe"):
-            return code_digest(entry_points, plan.settings(wildcards.recipe, wildcards.dataset, stage))
+            return recipe_digest(entry_points, plan.settings(wildcards.recipe, wildcards.dataset, stage))
         return code_digest(
             entry_points,
             dataset_specification(wildcards) if hasattr(wildcards, "dataset") else None,
@@ -114,7 +115,7 @@ def code(*entry_points, stage="evaluate"):
 
 def training_code(recipe, dataset):
     """Digest of the code that would train a run now."""
-    return code_digest(["lookalike.stages.train:train"], plan.settings(recipe, dataset, "train"))
+    return recipe_digest(["lookalike.stages.train:train"], plan.settings(recipe, dataset, "train"))
 
 
 def settings(stage):
@@ -329,7 +330,7 @@ def overruled(wildcards):
 
 
 def stated_choices(wildcards):
-    return {paper: choices(paper) for paper in PAPERS}
+    return {paper: choices(paper) for paper in papers()}
 
 
 try:

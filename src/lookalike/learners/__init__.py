@@ -1,16 +1,17 @@
-"""The methods by the name that recipes give them."""
+"""What trains the methods, by the name that recipes give them."""
 
 from __future__ import annotations
 
-from lookalike.learners.avsl import AVSLLearner
-from lookalike.learners.diml import DIMLLearner
-from lookalike.learners.embedder import EmbedderLearner
-from lookalike.learners.sam import SAMLearner
+import importlib
+
+from lookalike.methods import METHODS
 from lookalike.training.learner import Learner
 
-LEARNERS: dict[str, type[Learner]] = {
-    "avsl": AVSLLearner,
-    "diml": DIMLLearner,
-    "embedder": EmbedderLearner,
-    "sam": SAMLearner,
-}
+
+def _named(path: str) -> type[Learner]:
+    module, _, name = path.partition(":")
+    learner: type[Learner] = getattr(importlib.import_module(module), name)
+    return learner
+
+
+LEARNERS: dict[str, type[Learner]] = {name: _named(method.learner) for name, method in METHODS.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lookalike.checks import require_known
+from lookalike.methods import METHODS
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
@@ -13,7 +14,6 @@ from lookalike.plan.plan import Plan
 FILE = "params/claims.yaml"
 SIDES = ("changed", "baseline")
 ATTRIBUTIONS = ("coverage", "spread", "on_object")  # metrics of the stage `attribute`
-ATTRIBUTED = ("embedder", "sam")  # methods whose models have an attention to measure
 
 
 def read_claims(plan: Plan) -> dict[str, Settings]:
@@ -65,8 +65,8 @@ def claim_runs(plan: Plan, claims: Mapping[str, Settings]) -> list[dict[str, Any
 def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: str) -> None:
     metric, method = comparison["metric"], sections["train"]["method"]["name"]
     place = f"{FILE}, {comparison['claim']}.metric"
-    if metric in ATTRIBUTIONS and method not in ATTRIBUTED:
-        allowed = " or ".join(ATTRIBUTED)
+    if metric in ATTRIBUTIONS and not METHODS[method].has_attention:
+        allowed = " or ".join(name for name, each in METHODS.items() if each.has_attention)
         raise ValueError(f"{place}: {metric} needs train.method {allowed}; recipe {recipe} trains {method}")
     if metric.startswith("train_") and not sections["embed"]["training_pictures"]:
         raise ValueError(f"{place}: {metric} needs embed.training_pictures, which recipe {recipe} does not set")

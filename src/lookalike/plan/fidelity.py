@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.parameters import Settings, merge, read
+from lookalike.paths import project_root
 
 LEVELS = ("recommended", "paper", "released")
-PAPERS = {"avsl": "AVSL", "diml": "DIML", "contextual": "Contextual similarity", "sam": "Similarity attention"}
 REASONS = {
     "misprint": "the paper contradicts itself or leaves something out, and what it means is plain",
     "silent": "the paper says nothing, or less than is needed; the released code decides, and where it cannot, we do",
@@ -113,16 +114,20 @@ def choices(paper: str) -> Settings:
     Raises:
         ValueError: for an unknown paper, or a file against the schema.
     """
-    if paper not in PAPERS:
-        raise ValueError(f"fidelity: nothing is known about {paper!r}; known papers: {', '.join(PAPERS)}")
+    require_known("fidelity, paper", paper, papers())
     return read(f"params/fidelity/{paper}.yaml", "fidelity")
+
+
+def papers() -> list[str]:
+    """The papers whose choices are known: the files in ``params/fidelity``."""
+    return sorted(path.stem for path in (project_root() / "params" / "fidelity").glob("*.yaml"))
 
 
 def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -> Settings:
     """Settings of all options at a level. An option for which the level says nothing takes the recommended choice.
 
     Args:
-        paper: a key of `PAPERS`.
+        paper: one of `papers`.
         level: one of `LEVELS`.
         recipe: leave out options that do not concern it, such as those of another loss; ``None`` takes all.
 
@@ -133,8 +138,7 @@ def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -
         ValueError: for an unknown paper or level, or ``released`` where no code was released.
     """
     content = choices(paper)
-    if level not in LEVELS:
-        raise ValueError(f"fidelity: unknown level {level!r} for {paper}; known: {', '.join(LEVELS)}")
+    require_known(f"fidelity of {paper}", level, LEVELS)
     if level == "released" and not content["released"]:
         raise ValueError(
             f"fidelity: 'released' is impossible for {paper}, no code was released; known: {', '.join(LEVELS[:2])}"
@@ -149,7 +153,7 @@ def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -
 
 def trials() -> list[Trial]:
     """Every choice of every option that differs from the recommended one."""
-    contents = {paper: choices(paper) for paper in PAPERS}
+    contents = {paper: choices(paper) for paper in papers()}
     return [
         Trial(paper, name, level, option.get("recipe", content["recipe"]), settings)
         for paper, content in contents.items()

@@ -16,9 +16,11 @@ from typing import Any
 import pandas as pd
 
 from lookalike.checks import require_known
+from lookalike.methods import METHODS
 from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import project_root
-from lookalike.plan.recipes import IncompatibleError, check_recipe, is_right, read_recipes, sections_on
+from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
+from lookalike.plan.recipes import read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, by_reason, read_sweeps
 from lookalike.plan.tables import check_table, read_tables
@@ -317,11 +319,9 @@ class Plan:
                 raise ValueError(f"{place}, segment: only data of layout 'pascal5i' have episodes, not {layout!r}")
             if not sections["segment"]:
                 raise ValueError(f"{place}, segment: data of layout 'pascal5i' need this section, not null")
-            if (method := sections["train"]["method"]["name"]) not in ("embedder", "sam"):
-                raise ValueError(
-                    f"{place}, train.method.name: attention is that of an ordinary embedder, 'embedder' or 'sam', "
-                    f"not {method!r}"
-                )
+            if not METHODS[method := sections["train"]["method"]["name"]].has_attention:
+                having = " or ".join(repr(name) for name, each in METHODS.items() if each.has_attention)
+                raise ValueError(f"{place}, train.method.name: attention is that of {having}, not {method!r}")
             self.training_dataset(recipe, dataset)
         if sections["train"]["noise"]["images"] > 0 and self._scale.strangers is None:
             reason = f"train.noise.images: scale {self.scale} names no data set as its strangers"

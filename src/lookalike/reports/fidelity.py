@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.parameters import Settings, canonical
-from lookalike.plan.fidelity import PAPERS, REASONS, Trial, choices, trials
+from lookalike.plan.fidelity import REASONS, Trial, choices, papers, trials
 from lookalike.plan.trials import USUAL
 from lookalike.statistics.pairs import paired_difference
 
@@ -72,7 +72,7 @@ def document(cells: pd.DataFrame | None = None, *, overruled: Collection[str] = 
     tried = trials()
     changes = {trial.name: {f"change at {scale}": _change(trial, cells, overruled, scale)} for trial in tried}
     parts = [_INTRODUCTION.format(scale=scale)]
-    for paper, title in PAPERS.items():
+    for paper in papers():
         content = choices(paper)
         options = [
             row
@@ -80,7 +80,7 @@ def document(cells: pd.DataFrame | None = None, *, overruled: Collection[str] = 
             for row in _option_rows(option, [trial for trial in tried if trial.option == name], changes)
         ]
         fixed = [{**_said(point), "because": point["because"]} for point in content["fixed"]]
-        parts += [f"## {title}", f"Tried on the recipe `{content['recipe']}` unless another one is named."]
+        parts += [f"## {content['title']}", f"Tried on the recipe `{content['recipe']}` unless another one is named."]
         parts += [_markdown(options), "Without an option:", _markdown(fixed)]
     parts += ["## Why there is no option", "\n".join(f"- *{name}*: {reason}." for name, reason in REASONS.items())]
     return "\n\n".join(parts) + "\n"

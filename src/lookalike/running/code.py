@@ -21,7 +21,8 @@ from pathlib import Path
 from lookalike.paths import PACKAGE
 
 PACKAGES = ("lookalike", "figurines")
-APART = "lookalike.tracking"  # a change of what MLflow is told is no reason to train again
+# What MLflow is told, and what the plan is told of methods: no reason to train again.
+APART = ("lookalike.tracking", "lookalike.methods:METHODS")
 ROOT = PACKAGE.parent  # in which all packages lie
 HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
@@ -200,7 +201,8 @@ def _resolve(module: str, name: str, local: dict[str, Imported] | None = None) -
 
 def _follow(module: str, name: str) -> tuple[str, str] | None:
     """The defining module of a name, through any re-exports."""
-    return _resolve(module, name) if _path(module) is not None and not module.startswith(APART) else None
+    known = _path(module) is not None and not f"{module}:{name}".startswith(APART)
+    return _resolve(module, name) if known else None
 
 
 @cache

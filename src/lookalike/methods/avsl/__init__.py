@@ -1,1 +1,30 @@
 """Attributable Visual Similarity Learning (CVPR 2022): images compared as graphs of nodes over levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lookalike.methods.method import Method
+
+
+def _check(sections: Mapping[str, Any]) -> str | None:
+    train = sections["train"]
+    k, dim = train["method"].get("k"), train["embedding"]["dim"]
+    if k is not None and k > dim:
+        return f"train.method.k: {k} edges per node exceed the {dim} nodes (embedding.dim)"
+    if not isinstance(train["test_image"]["crop_px"], int):
+        return "train.test_image.crop_px: method 'avsl' reads squares, one number"
+    return None
+
+
+METHOD = Method(
+    learner="lookalike.learners.avsl:AVSLLearner",
+    scorings=("graph",),
+    options=("lookalike.methods.avsl.model:AVSL",),
+    losses="lookalike.methods.avsl.loss:TERMS",
+    loss_options=("lookalike.methods.avsl.loss:AVSLLoss",),
+    is_structured=True,
+    scaled=("k",),
+    check=_check,
+)

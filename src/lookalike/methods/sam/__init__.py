@@ -12,3 +12,16 @@ anchor, positive, negatives), ``B`` the number of tuples.
 No code by the authors is known and the paper's formulas are damaged in print. What it leaves open is an option here;
 the defaults are our choice.
 """
+
+from __future__ import annotations
+
+from lookalike.methods.method import Method
+
+METHOD = Method(
+    learner="lookalike.learners.sam:SAMLearner",
+    scorings=("cosine", "structural_matching", "shared_neighbours"),
+    options=("lookalike.methods.sam.model:SimilarityAttention", "lookalike.methods.sam.loss:SimilarityMiningLoss"),
+    without=("contextual",),  # has no tuples that could be mined
+    representations=("own", "locations", "random_vectors"),
+    has_attention=True,
+)

@@ -1,0 +1,51 @@
+"""What a recipe may do with a method, told without importing torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+ANY_LOSS = "lookalike.losses:LOSSES"
+
+
+def _nothing(sections: Mapping[str, Any]) -> None:
+    """Refuses no combination."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method by its parts, each a path ``package.module:name`` that is read without being imported.
+
+    Attributes:
+        learner: class that trains it, one of `lookalike.training.learner.Learner`.
+        scorings: how its representations can be compared, of ``lookalike.learners.scorings``; its own first.
+        options: definitions whose arguments ``train.method`` may set.
+        losses: dictionary of the losses that it can be trained with.
+        without: names of these that it cannot take.
+        loss_options: definitions whose arguments ``train.loss`` may set beside those of the loss.
+        needs_loss: whether nothing can be done with it untrained.
+        representations: what can be kept of a picture, of ``lookalike.learners.representations``.
+        keeps_locations: whether its own representation holds locations, which structural matching needs.
+        is_structured: whether its own representation is more than one vector of the embedding's size, which it then
+            has to be told and which cannot be cut to stripes.
+        beside_loss: sections of ``train`` that it takes beside the loss, ``projector`` and ``regulariser``.
+        scaled: options of ``train.method`` that keep their share of the embedding's size where a scale changes that.
+        has_attention: whether similarity attention can be read off its models.
+        check: what it refuses of a recipe's sections that are right by themselves: a key and what is wrong, or nothing.
+    """
+
+    learner: str
+    scorings: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    losses: str = ANY_LOSS
+    without: tuple[str, ...] = ()
+    loss_options: tuple[str, ...] = ()
+    needs_loss: bool = True
+    representations: tuple[str, ...] = ("own",)
+    keeps_locations: bool = False
+    is_structured: bool = False
+    beside_loss: tuple[str, ...] = ()
+    scaled: tuple[str, ...] = ()
+    has_attention: bool = False
+    check: Callable[[Mapping[str, Any]], str | None] = _nothing

@@ -1,0 +1,165 @@
+"""Refuse recipes with parts, options and combinations that do not exist, before any job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lookalike.checks import require_keys, require_known
+from lookalike.methods import METHODS
+from lookalike.methods.method import ANY_LOSS, Method
+from lookalike.parameters import Settings, canonical, check
+from lookalike.running.code import constructor_arguments, lookup
+
+# Parts that a recipe chooses by name, and the dictionaries they are looked up in.
+LOOKUPS = {
+    ("train", "backbone"): ("lookalike.models.backbones", "BACKBONES"),
+    ("train", "sampler"): ("lookalike.samplers", "SAMPLERS"),
+    ("embed", "representation"): ("lookalike.learners.representations", "REPRESENTATIONS"),
+    ("evaluate", "scoring"): ("lookalike.learners.scorings", "SCORINGS"),
+}
+# Arguments that the pipeline passes by itself.
+SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
+SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
+SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options"}
+_RIGHT: set[str] = set()  # sections, as text, that `check_recipe` has found right
+
+
+class IncompatibleError(ValueError):
+    """Parts that exist, but cannot be combined.
+
+    Args:
+        place: what the message begins with.
+        reason: what does not fit, the same for all recipes that it concerns.
+    """
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}{reason}")
+        self.reason = reason
+
+
+def check_recipe(sections: Settings, place: str) -> None:
+    """Refuse a recipe with a part, an option or a combination that does not exist.
+
+    Args:
+        sections: as `sections_on` gives them.
+        place: what the message calls the recipe.
+
+    Raises:
+        ValueError: naming the place, the key and what would be right.
+    """
+    check(sections, "recipe", place)
+    name = sections["train"]["method"]["name"]
+    require_known(f"{place}, train.method.name", name, METHODS)
+    method = METHODS[name]
+    require_keys(f"{place}, train.method", sections["train"]["method"].keys() - {"name"}, _arguments(method.options))
+    for (stage, part), (module, dictionary) in LOOKUPS.items():
+        chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
+        entries = lookup(module, dictionary)
+        if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
+            require_known(f"{at}.name", chosen["name"], entries)
+        if part != "backbone":
+            require_keys(at, chosen.keys() - {"name"}, _arguments([entries[chosen["name"]]]))
+    _check_loss(sections["train"], method, place)
+    if (scoring := sections["evaluate"]["scoring"]["name"]) not in method.scorings:
+        allowed = ", ".join(method.scorings)
+        raise IncompatibleError(
+            f"{place}, ", f"evaluate.scoring.name: method {name!r} is not compared by {scoring!r}, but by {allowed}"
+        )
+    _check_representation(sections, method, place)
+    _check_stripes(sections["train"], method, place)
+    _check_beside_loss(sections["train"], method, place)
+    if refused := method.check(sections):
+        raise IncompatibleError(f"{place}, ", refused)
+
+
+def is_right(sections: Settings) -> bool:
+    """Whether `check_recipe` refuses nothing."""
+    if (text := canonical(sections)) not in _RIGHT:
+        try:
+            check_recipe(sections, "")
+        except ValueError:
+            return False
+        _RIGHT.add(text)
+    return True
+
+
+def losses_of(method: str) -> dict[str, str]:
+    """Losses that a method can be trained with, ``module:definition`` by name: the plain ones, or its own forms."""
+    losses = lookup(*METHODS[method].losses.split(":"))
+    return {name: definition for name, definition in losses.items() if name not in METHODS[method].without}
+
+
+def _check_loss(train: Settings, method: Method, place: str) -> None:
+    name = train["method"]["name"]
+    losses = losses_of(name)
+    if train["loss"] is None:
+        if method.needs_loss:
+            raise IncompatibleError(f"{place}, ", f"train.loss: method {name!r} needs a loss: {', '.join(losses)}")
+        return
+    every, loss = lookup(*ANY_LOSS.split(":")), train["loss"]["name"]
+    if loss not in losses and loss in every:
+        others = sorted(every.keys() - losses.keys())
+        takes = f"only {', '.join(sorted(losses))}" if len(losses) < len(others) else f"all but {', '.join(others)}"
+        raise IncompatibleError(f"{place}, train.loss.name {loss!r}: ", f"method {name!r} takes {takes}")
+    of_method = "" if losses.keys() == every.keys() else f" (method {name})"
+    require_known(f"{place}, train.loss.name{of_method}", loss, losses)
+    options = _arguments((losses[loss], *method.loss_options)) - {"kind"}
+    require_keys(f"{place}, train.loss", train["loss"].keys() - {"name"}, options)
+
+
+def _check_representation(sections: Settings, method: Method, place: str) -> None:
+    train, scoring = sections["train"], sections["evaluate"]["scoring"]["name"]
+    name, representation = train["method"]["name"], sections["embed"]["representation"]["name"]
+    located = representation == "locations"
+    if representation not in method.representations:
+        kept = ", ".join(map(repr, method.representations))
+        raise IncompatibleError(
+            f"{place}, ", f"embed.representation.name: method {name!r} keeps its {kept}, not {representation!r}"
+        )
+    if scoring == "structural_matching" and not (located or method.keeps_locations):
+        raise IncompatibleError(
+            f"{place}, ", f"embed.representation.name: 'structural_matching' needs 'locations', not {representation!r}"
+        )
+    if located and not train["embedding"]["pooling"].startswith("average"):
+        raise IncompatibleError(
+            f"{place}, ",
+            f"train.embedding.pooling: locations are those of a mean over the map, "
+            f"'average' or 'average_max', not {train['embedding']['pooling']!r}",
+        )
+    if train["embedding"]["dim"] is None and (located or method.is_structured):
+        needs = "'locations' need" if located else f"method {name!r} needs"
+        raise IncompatibleError(f"{place}, ", f"train.embedding.dim: {needs} a size, not null")
+
+
+def _check_beside_loss(train: Settings, method: Method, place: str) -> None:
+    for part in ("projector", "regulariser"):
+        if train[part] is not None and part not in method.beside_loss:
+            name = train["method"]["name"]
+            raise IncompatibleError(f"{place}, ", f"train.{part}: method {name!r} takes none, it must be null")
+    if train["projector"] is not None and "projector" not in train["optimiser"]["lr"]:
+        raise IncompatibleError(f"{place}, ", "train.optimiser.lr: a projector needs a rate of its own, 'projector'")
+
+
+def _check_stripes(train: Settings, method: Method, place: str) -> None:
+    embedding, parts = train["embedding"], train["embedding"].get("parts")
+    if (embedding["pooling"] == "stripes") != (parts is not None):
+        raise IncompatibleError(
+            f"{place}, ", f"train.embedding.parts: pooling 'stripes' needs them and no other takes them, not {parts}"
+        )
+    if parts is not None and (method.is_structured or not embedding["dim"] or embedding["dim"] % parts):
+        plain = " or ".join(repr(name) for name, each in METHODS.items() if not each.is_structured)
+        raise IncompatibleError(
+            f"{place}, ",
+            f"train.embedding.dim: {parts} stripes embed to a multiple of {parts} with method {plain}, "
+            f"not to {embedding['dim']} with {train['method']['name']!r}",
+        )
+    if train["loss"] and train["loss"]["name"] == "part_cross_entropy" and train["loss"].get("parts") != parts:
+        raise IncompatibleError(
+            f"{place}, ", f"train.loss.parts: {train['loss'].get('parts')} classifiers do not fit {parts} stripes"
+        )
+    if (train["image"]["scale"] is None) != (train["image"]["ratio"] is None):
+        raise IncompatibleError(f"{place}, ", "train.image.ratio: null belongs to scale null, a range to a range")
+
+
+def _arguments(definitions: Iterable[str]) -> set[str]:
+    return {name for definition in definitions for name in constructor_arguments(definition)} - SUPPLIED

@@ -1,0 +1,20 @@
+"""Digests of the code behind the results of a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lookalike.methods import METHODS
+from lookalike.parameters import Settings
+from lookalike.running.code import code_digest
+
+
+def recipe_digest(entry_points: Iterable[str], sections: Settings) -> str:
+    """Digest of the code that makes a result of a recipe: that of a stage, and of what its method learns by.
+
+    Args:
+        entry_points: of the stage, as `code_digest` takes them.
+        sections: of the recipe, as far as the stage reads them.
+    """
+    learner = METHODS[sections["train"]["method"]["name"]].learner
+    return code_digest([*entry_points, learner], sections)
