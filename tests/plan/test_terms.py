@@ -5,9 +5,9 @@ import torch
 
 from lookalike.learners import LEARNERS
 from lookalike.parameters import read
+from lookalike.plan.origin import terms_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.terms import RATES, TERMS, has_part, row_costs
-from lookalike.tables.origin import terms_of
 
 OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
 EMBEDDING = {

@@ -8,9 +8,9 @@ from lookalike.files import read_json
 from lookalike.parameters import read
 from lookalike.paths import PACKAGE, project_root
 from lookalike.plan.plan import Plan
+from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
 from lookalike.stages.mutation import mutation, overview
 from lookalike.traces.mutated import edit_once, mutated_traces
-from lookalike.traces.requests import mutation_requests, read_mutations, trace_name, traced
 
 REFERENCE = project_root() / "results" / "reference" / "ci_traces.json"
 

@@ -21,10 +21,10 @@ from lookalike.paths import PACKAGE, episodes_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.running.code import code_digest
-from lookalike.tables.older import refuse_unnoticed
-from lookalike.tables.origin import origin, rebuilding_options, terms_of
+from lookalike.plan.older import refuse_unnoticed
+from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.timings import timing_pattern
-from lookalike.traces.requests import (
+from lookalike.plan.traces import (
     mutation_requests,
     read_mutations,
     trace_name,

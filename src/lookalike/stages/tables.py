@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.files import read_json, replacing, write_text
+from lookalike.plan.older import is_older
+from lookalike.plan.origin import OLDER, OWN_SPLIT
 from lookalike.plan.terms import row_costs
 from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
-from lookalike.tables.older import is_older
-from lookalike.tables.origin import OLDER, OWN_SPLIT
 from lookalike.tables.render import latex, markdown
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lookalike.files import write_text
+from lookalike.plan.origin import DEPARTURES
 from lookalike.tables.cells import read_cells
 from lookalike.tables.layout import for_readers
-from lookalike.tables.origin import DEPARTURES
 from lookalike.tables.render import page
 
 

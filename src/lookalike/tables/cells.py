@@ -32,7 +32,7 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         table: the table's entry of ``params/tables``.
         runs: per run ``row``, ``recipe``, ``dataset``, ``published`` (data set it stands for), ``seed``,
             ``comparable`` (whether set-up and data are the published ones), ``queries``, ``code`` and ``metrics``
-            (fractions by name), and what `lookalike.tables.origin.origin` says; of a table that shows its terms also
+            (fractions by name), and what `lookalike.plan.origin.origin` says; of a table that shows its terms also
             `TERMS` and `COSTS`.
 
     Returns:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.plan.origin import OUR_CHOICE
 from lookalike.tables.best import NO_BEST, best_row
 from lookalike.tables.cells import COLUMNS
 from lookalike.tables.notes import nmi_note, notes_of, shown_departures, table_notes
-from lookalike.tables.origin import OUR_CHOICE
 from lookalike.tables.words import BACKBONES, column_words, dataset_words, label_words, metric_words, setting_words
 from lookalike.text import human_seconds
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.origin import DEPARTURES, OLDER, OUR_CHOICE
+from lookalike.plan.origin import DEPARTURES, OLDER, OUR_CHOICE
 from lookalike.tables.trivial import below_trivial
 
 CHECKPOINTS = {

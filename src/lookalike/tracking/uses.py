@@ -6,9 +6,9 @@ from pathlib import Path
 
 from lookalike.parameters import settings_digest
 from lookalike.paths import project_root
+from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import Stored, result_file, scoring_of
-from lookalike.tables.origin import rebuilding_options
 from lookalike.tracking.client import flat
 from lookalike.tracking.rows import Uses, View
 

@@ -4,8 +4,8 @@ import pytest
 
 from lookalike.parameters import read
 from lookalike.plan.fidelity import departures
+from lookalike.plan.origin import DEPARTURES, origin
 from lookalike.plan.plan import Plan
-from lookalike.tables.origin import DEPARTURES, origin
 
 
 def plan(**values):

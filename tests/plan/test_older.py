@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lookalike.tables.older import is_older, refuse_unnoticed
+from lookalike.plan.older import is_older, refuse_unnoticed
 
 
 def metrics_file(folder, name, code):
