@@ -50,13 +50,13 @@ rule tables:
 # What each paper varies, one table per sweep.
 rule ablations:
     input:
-        tables_of_family("ablations"),
+        evidence.tables_of_family("ablations"),
 
 
 # Every method with every loss at three embedding sizes.
 rule grid:
     input:
-        tables_of_family("grid"),
+        evidence.tables_of_family("grid"),
 
 
 # Everything of the papers: tables, what they vary, and figures.

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from lookalike.running.interventions import is_plain
 from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first
 from snakemake_logger_plugin_lookalike.handler import LogHandler
 from snakemake_logger_plugin_lookalike.settings import LogHandlerSettings
@@ -21,6 +22,8 @@ __all__ = ["LogHandler", "LogHandlerSettings", "targets_first"]
 
 def _prepare() -> None:
     program = Path(sys.argv[0])
+    if is_plain():
+        return
     if program.name != "snakemake" and program.parts[-2:] != ("snakemake", "__main__.py"):
         return
     here = Path.cwd()

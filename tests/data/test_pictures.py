@@ -180,7 +180,7 @@ def test_a_full_disk_leaves_no_copy_and_the_same_call_finishes(originals, tmp_pa
     [
         ({"shorter_side_px": 0}, "shorter_side_px=0"),
         ({"encoding": "gif"}, "encoding: unknown 'gif'"),
-        ({"broken": "ignore"}, "broken: unknown 'ignore' is not allowed; allowed: stop, skip"),
+        ({"broken": "ignore"}, "broken='ignore' is not allowed; allowed: stop, skip"),
     ],
 )
 def test_settings_that_are_not_allowed_are_refused(originals, tmp_path, setting, message):

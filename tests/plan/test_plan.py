@@ -321,6 +321,24 @@ def test_a_name_that_cannot_be_one_is_answered_with_one_that_can():
         Plan(overlay(datasets={"My-Birds": {"layout": "folder", "folder": "pictures"}}))
 
 
+def test_a_layout_or_a_preset_that_nobody_reads_or_draws_is_refused(params):
+    with pytest.raises(
+        ValueError, match=r"^the overlay, datasets\.birds\.layout: unknown 'foldr', did you mean 'folder'"
+    ):
+        Plan(overlay(datasets={"birds": {"layout": "foldr", "folder": "x"}}))
+    spoil(params / "datasets" / "figurines_birds.yaml", "preset: birds", "preset: brids")
+    message = r"^params/datasets/figurines_birds\.yaml, generator\.preset: unknown 'brids', did you mean 'birds'"
+    with pytest.raises(ValueError, match=message):
+        Plan(MINI)
+
+
+def test_all_tables_of_a_scale_are_those_in_the_files_of_the_papers():
+    tables = Plan(MINI).table_names
+    assert len(tables) == 24
+    assert {name.split("_")[0] for name in tables} == {"avsl", "contextual", "diml", "sam"}
+    assert Plan({**MINI, "scale": "paper"}).table_names == tables
+
+
 def test_unlabelled_and_ignored_pictures_are_those_of_folders():
     datasets = {"birds": {"layout": "cub", "folder": "x", "unlabelled": ["new"]}}
     with pytest.raises(ValueError, match=r"datasets\.birds\.unlabelled: only layout 'folder' has it, not 'cub'"):

@@ -225,6 +225,24 @@ REFUSED = [
         r"'locations' need a size, not null$",
     ),
     (
+        "margin",
+        {"train": {"embedding": {"pooling": "averag"}}},
+        r"train\.embedding\.pooling",
+        r"unknown 'averag', did you mean 'average'\? Known: average, .*stripes$",
+    ),
+    (
+        "margin",
+        {"train": {"optimiser": {"algorithm": "adamww"}}},
+        r"train\.optimiser\.algorithm",
+        r"unknown 'adamww', did you mean 'adamw'\? Known: adam, adamw$",
+    ),
+    (
+        "margin",
+        {"train": {"budget": {"metrics": ["R@1", "mAPP"]}}},
+        r"train\.budget\.metrics",
+        r"unknown 'mAPP', did you mean 'mAP'\? Known: MAP@R, P@1, R@1, RP, mAP$",
+    ),
+    (
         "contextual",
         {"train": {"optimiser": {"lr": "no projector"}}},
         r"train\.optimiser\.lr",

@@ -1,13 +1,13 @@
 """The README's how-to for a loss, done as it is written there in a copy of the project."""
 
 import csv
-import os
 import re
 import shutil
 
 import pytest
 
 from projects import ROOT, make_project
+from workflow_calls import call
 
 CALL = "--cores 2 tables --configfile own.yaml"
 
@@ -30,13 +30,6 @@ def copy(tmp_path):
     kept = [line for line in tables.read_text().splitlines() if "- {label" not in line or "label: Margin," in line]
     tables.write_text("\n".join(kept) + "\n")
     return project
-
-
-def call(project, line):
-    path = os.pathsep.join([str(project.root / "src"), os.environ.get("PYTHONPATH", "")])
-    done = project.run(line, PYTHONPATH=path, CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
 
 
 def insert(project, file, below, line):

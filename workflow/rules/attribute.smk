@@ -1,9 +1,9 @@
 rule attribute:
     input:
-        model=result_of("model"),
-        manifest=manifest_of,
+        model=inputs.result_of("model"),
+        manifest=inputs.manifest,
     output:
-        attributions=results("attribution"),
+        attributions=inputs.pattern("attribution"),
     log:
         f"{LOGS}/attribute/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
@@ -14,8 +14,8 @@ rule attribute:
     resources:
         gpu=GPU,
     params:
-        root=root_of,
-        code=code("lookalike.stages.attribute:attribute", stage="train"),
+        root=inputs.root,
+        code=inputs.code("lookalike.stages.attribute:attribute", stage="train"),
     message:
         "Measure the attention of {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
     script:

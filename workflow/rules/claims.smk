@@ -1,7 +1,7 @@
 rule claim_verdicts:
     input:
-        changed=evidence("changed"),
-        baseline=evidence("baseline"),
+        changed=evidence.of_claims("changed"),
+        baseline=evidence.of_claims("baseline"),
     output:
         multiext(f"{RESULTS}/claims", ".csv", ".md"),
     log:
@@ -10,10 +10,10 @@ rule claim_verdicts:
     conda:
         "../../environment.yml"
     params:
-        claims=claims,
-        runs=runs_of_claims,
+        claims=evidence.claims,
+        runs=told(evidence.runs_of_claims),
         scale=plan.title,
-        code=code("lookalike.stages.claims:claims"),
+        code=inputs.code("lookalike.stages.claims:claims"),
     message:
         "Hold the papers' claims against the measured runs"
     script:
@@ -24,6 +24,6 @@ rule claim_verdicts:
 rule claims:
     # The runs too: verdicts that are committed must not make a fresh clone believe that it has finished.
     input:
-        evidence("changed"),
-        evidence("baseline"),
+        evidence.of_claims("changed"),
+        evidence.of_claims("baseline"),
         rules.claim_verdicts.output,

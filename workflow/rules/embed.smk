@@ -1,9 +1,9 @@
 rule embed:
     input:
-        model=result_of("model"),
-        manifest=pictures_of,
+        model=inputs.result_of("model"),
+        manifest=inputs.pictures,
     output:
-        embeddings=results("embeddings"),
+        embeddings=inputs.pattern("embeddings"),
     log:
         f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
@@ -14,10 +14,10 @@ rule embed:
     resources:
         gpu=GPU,
     params:
-        settings=settings("embed"),
-        root=pictures_root,
+        settings=inputs.settings("embed"),
+        root=inputs.pictures_root,
         decoded=DECODED,
-        code=code("lookalike.stages.embed:embed", stage="embed"),
+        code=inputs.code("lookalike.stages.embed:embed", stage="embed"),
     message:
         "Embed {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:

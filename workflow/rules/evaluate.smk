@@ -1,9 +1,9 @@
 rule evaluate:
     input:
-        model=result_of("model"),
-        embeddings=result_of("embeddings"),
+        model=inputs.result_of("model"),
+        embeddings=inputs.result_of("embeddings"),
     output:
-        metrics=results("evaluation"),
+        metrics=inputs.pattern("evaluation"),
     log:
         f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
@@ -13,10 +13,10 @@ rule evaluate:
     resources:
         gpu=GPU,
     params:
-        settings=settings("evaluate"),
-        recall_at=recall_cut_offs,
-        levels=hierarchy_levels,
-        code=code("lookalike.stages.evaluate:evaluate"),
+        settings=inputs.settings("evaluate"),
+        recall_at=inputs.recall_cut_offs,
+        levels=inputs.hierarchy_levels,
+        code=inputs.code("lookalike.stages.evaluate:evaluate"),
     message:
         "Evaluate {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
     script:

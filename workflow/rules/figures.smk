@@ -1,6 +1,6 @@
 rule figure:
     input:
-        files_of_figure,
+        evidence.files_of_figure,
     output:
         multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".json", ".md"),
     log:
@@ -9,14 +9,14 @@ rule figure:
         figure=r"[a-z][a-z0-9_]*",
     conda:
         "../../environment.yml"
-    threads: threads_of_figure
+    threads: evidence.threads_of_figure
     resources:
         gpu=GPU,
     params:
-        entry=lambda wildcards: figures[wildcards.figure],
-        runs=runs_of_figure,
+        entry=evidence.figure,
+        runs=told(evidence.runs_of_figure),
         scale=f"{plan.folder}: {plan.title}",
-        code=code_of_figure,
+        code=evidence.code_of_figure,
     message:
         "Draw {wildcards.figure}"
     script:
@@ -25,7 +25,7 @@ rule figure:
 
 rule figures_page:
     input:
-        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".json", ".md"]),
+        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=evidence.figures, suffix=[".json", ".md"]),
     output:
         f"{RESULTS}/figures.md",
     log:
@@ -34,9 +34,9 @@ rule figures_page:
     conda:
         "../../environment.yml"
     params:
-        figures={figure: f"{RESULTS}/figures/{figure}" for figure in figures},
+        figures={figure: f"{RESULTS}/figures/{figure}" for figure in evidence.figures},
         scale=f"{plan.folder}: {plan.title}",
-        code=code("lookalike.stages.figures_page:figures_page"),
+        code=inputs.code("lookalike.stages.figures_page:figures_page"),
     message:
         "Put all figures on one page"
     script:
@@ -48,5 +48,7 @@ rule figures:
     input:
         rules.figures_page.output,
         collect(
-            f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=figures, suffix=[".csv", ".svg", ".png", ".json", ".md"]
+            f"{RESULTS}/figures/{{figure}}{{suffix}}",
+            figure=evidence.figures,
+            suffix=[".csv", ".svg", ".png", ".json", ".md"],
         ),

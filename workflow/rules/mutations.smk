@@ -1,7 +1,7 @@
 # One mistake planted in a copy of the package; the job fails where the regression gate lets it pass.
 rule mutation:
     input:
-        reference=f"results/reference/{plan.compared_as}_traces.json",
+        reference=gate.reference_traces,
     output:
         verdict=f"{RESULTS}/mutations/{{mutation}}.json",
     log:
@@ -9,9 +9,9 @@ rule mutation:
     conda:
         "../../environment.yml"
     params:
-        entry=mutation_entry,
-        requests=requests_of_mutation,
-        code=code("lookalike.stages.mutation:mutation", "lookalike.stages.trace:trace"),
+        entry=gate.mutation,
+        requests=told(gate.requests),
+        code=inputs.code("lookalike.stages.mutation:mutation", "lookalike.stages.trace:trace"),
     message:
         "Plant the mistake {wildcards.mutation}"
     script:
@@ -21,7 +21,7 @@ rule mutation:
 # All of `params/mutations.yaml`: `snakemake --cores all mutations --config scale=ci`.
 rule mutations:
     input:
-        verdicts=collect(rules.mutation.output.verdict, mutation=mutations),
+        verdicts=collect(rules.mutation.output.verdict, mutation=gate.mutations),
     output:
         report=f"{RESULTS}/mutations.md",
     log:
@@ -30,7 +30,7 @@ rule mutations:
     conda:
         "../../environment.yml"
     params:
-        code=code("lookalike.stages.mutation:overview"),
+        code=inputs.code("lookalike.stages.mutation:overview"),
     message:
         "Say what closed the gate on each mistake"
     script:

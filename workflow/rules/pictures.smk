@@ -1,23 +1,23 @@
-if COPIES:
+if inputs.copies:
 
     # Only `train` and `embed` read copies: `attribute` and `segment` need masks, which lie on the originals' pixels.
     rule pictures:
         input:
-            manifest=manifest_of,
+            manifest=inputs.manifest,
         output:
             manifest=f"{DATA}/pictures/{{dataset}}-{{form}}.csv",
         log:
             f"{LOGS}/pictures/{{dataset}}-{{form}}.log",
         wildcard_constraints:
-            dataset="|".join(COPIES),
-            form="|".join(sorted({form_of(cache) for cache in COPIES.values()})),
+            dataset="|".join(inputs.copies),
+            form="|".join(sorted({form_of(cache) for cache in inputs.copies.values()})),
         conda:
             "../../environment.yml"
         threads: 8
         params:
             settings=lambda wildcards: plan.picture_cache_of(wildcards.dataset),
-            root=root_of,
-            code=code("lookalike.stages.pictures:pictures"),
+            root=inputs.root,
+            code=inputs.code("lookalike.stages.pictures:pictures"),
         message:
             "Copy the pictures of {wildcards.dataset} in another size"
         script:

@@ -7,9 +7,9 @@ rule trace:
     conda:
         "../../environment.yml"
     params:
-        settings=all_settings,
-        specification=dataset_specification,
-        code=code("lookalike.stages.trace:trace", stage=None),
+        settings=inputs.all_settings,
+        specification=inputs.specification,
+        code=inputs.code("lookalike.stages.trace:trace", stage=None),
     message:
         "Trace {wildcards.recipe} on {wildcards.dataset}"
     script:
@@ -19,9 +19,9 @@ rule trace:
 rule regression:
     input:
         collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
-        reference=committed_reference,
-        reference_traces=committed_traces,
-        traces=lambda wildcards: list(compared_traces(wildcards).values()),
+        reference=committed(gate.reference),
+        reference_traces=committed(gate.reference_traces),
+        traces=lambda wildcards: list(gate.compared_traces().values()),
     output:
         report=f"{RESULTS}/regression.md",
     log:
@@ -30,9 +30,9 @@ rule regression:
     conda:
         "../../environment.yml"
     params:
-        tables=table_files,
-        traces=compared_traces,
-        code=code("lookalike.stages.regression:regression"),
+        tables=evidence.table_files,
+        traces=gate.compared_traces,
+        code=inputs.code("lookalike.stages.regression:regression"),
     message:
         "Hold tables and traces against the committed ones"
     script:
@@ -43,21 +43,21 @@ rule regression:
 rule measured:
     input:
         collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
-        lambda wildcards: list(trace_files(wildcards).values()),
+        lambda wildcards: list(gate.traces().values()),
 
 
 # Asked for by name only, after a change that is meant to move numbers: `.ci/reference` calls both.
 rule reference:
     input:
-        lambda wildcards: [file for files in measured_settings().values() for file in files.values()],
+        gate.measured_files,
     log:
         f"{LOGS}/reference.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        settings=lambda wildcards: measured_settings(),
-        reference=f"results/reference/{plan.compared_as}.json",
+        settings=gate.measured_settings,
+        reference=gate.reference,
     message:
         "Write the committed numbers anew"
     script:
@@ -66,15 +66,15 @@ rule reference:
 
 rule reference_traces:
     input:
-        lambda wildcards: list(trace_files(wildcards).values()),
+        lambda wildcards: list(gate.traces().values()),
     log:
         f"{LOGS}/reference_traces.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        traces=trace_files,
-        reference=f"results/reference/{plan.compared_as}_traces.json",
+        traces=gate.traces,
+        reference=gate.reference_traces,
     message:
         "Write the committed traces anew"
     script:
@@ -84,7 +84,7 @@ rule reference_traces:
 # Does the gate stay open where nothing is broken? Each setting against a reference made of the others.
 rule unbroken:
     input:
-        lambda wildcards: [file for files in measured_settings().values() for file in files.values()],
+        gate.measured_files,
     output:
         report=f"{RESULTS}/unbroken.md",
     log:
@@ -93,8 +93,8 @@ rule unbroken:
     conda:
         "../../environment.yml"
     params:
-        settings=lambda wildcards: measured_settings(),
-        code=code("lookalike.stages.regression:unbroken"),
+        settings=gate.measured_settings,
+        code=inputs.code("lookalike.stages.regression:unbroken"),
     message:
         "Hold unbroken runs against each other"
     script:

@@ -1,7 +1,7 @@
 rule episodes:
     # One list for all recipes of a scale whose queries show one class: as long as the one that asks for most.
     input:
-        manifest=manifest_of,
+        manifest=inputs.manifest,
     output:
         listed=episodes_of(f"{DATA}/splits/{{dataset}}.csv", ways=1),
         digest=episodes_of(f"{DATA}/splits/{{dataset}}.csv", ways=1) + ".sha256",
@@ -11,9 +11,9 @@ rule episodes:
     conda:
         "../../environment.yml"
     params:
-        longest=longest_list,
+        longest=inputs.longest_episodes,
         ways=1,
-        code=code("lookalike.stages.episodes:episodes"),
+        code=inputs.code("lookalike.stages.episodes:episodes"),
     message:
         "Draw the episodes of {wildcards.dataset}"
     script:
@@ -35,12 +35,12 @@ use rule episodes as two_way_episodes with:
 
 rule segment:
     input:
-        model=result_of("model"),
-        manifest=manifest_of,
-        episodes=listed_episodes,
-        digest=digest_of_episodes,
+        model=inputs.result_of("model"),
+        manifest=inputs.manifest,
+        episodes=inputs.episodes,
+        digest=inputs.episodes_digest,
     output:
-        segmentations=results("segmentation"),
+        segmentations=inputs.pattern("segmentation"),
     log:
         f"{LOGS}/segment/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
@@ -51,9 +51,9 @@ rule segment:
     resources:
         gpu=GPU,
     params:
-        settings=settings("segment"),
-        root=root_of,
-        code=code("lookalike.stages.segment:segment", stage="segment"),
+        settings=inputs.settings("segment"),
+        root=inputs.root,
+        code=inputs.code("lookalike.stages.segment:segment", stage="segment"),
     message:
         "Segment {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:

@@ -1,7 +1,7 @@
 # Only with `--config selection=held_out`: the epoch that is reported is chosen without a look at the test classes.
 rule hold_out:
     input:
-        manifest=pictures_of,
+        manifest=inputs.pictures,
     output:
         manifest=f"{RESULTS}/selection/{{dataset}}/seed{{seed}}.csv",
     log:
@@ -10,7 +10,7 @@ rule hold_out:
     conda:
         "../../environment.yml"
     params:
-        code=code("lookalike.stages.hold_out:hold_out"),
+        code=inputs.code("lookalike.stages.hold_out:hold_out"),
     message:
         "Hold out classes of {wildcards.dataset}, seed {wildcards.seed}"
     script:
@@ -21,7 +21,7 @@ rule hold_out:
 use rule train as select with:
     input:
         manifest=rules.hold_out.output.manifest,
-        strangers=strangers_pictures,
+        strangers=inputs.strangers,
         selection=[],
     output:
         model=temp(f"{RESULTS}/selection/{{recipe}}/{{dataset}}/seed{{seed}}.safetensors"),

@@ -9,9 +9,9 @@ rule split:
         "../../environment.yml"
     threads: 4  # that decode pictures
     params:
-        specification=dataset_specification,
-        broken=broken_pictures,
-        code=code(
+        specification=inputs.specification,
+        broken=inputs.broken_pictures,
+        code=inputs.code(
             "lookalike.stages.download:obtain",
             "lookalike.stages.split:assign",
             "lookalike.data.screening:screened",

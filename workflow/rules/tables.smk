@@ -1,6 +1,6 @@
 rule table:
     input:
-        metrics=metrics_of_table,
+        metrics=evidence.metrics_of_table,
     output:
         multiext(f"{RESULTS}/tables/{{table}}", ".csv", ".md", ".tex"),
     log:
@@ -11,10 +11,10 @@ rule table:
         "../../environment.yml"
     params:
         table=lambda wildcards: plan.table(wildcards.table),
-        runs=runs_of_table,
+        runs=told(evidence.runs_of_table),
         scale=plan.title,
-        published=published_digest,
-        code=code("lookalike.stages.tables:tables"),
+        published=lambda wildcards: plan.published_digest(wildcards.table),
+        code=inputs.code("lookalike.stages.tables:tables"),
     message:
         "Assemble {wildcards.table}"
     script:
@@ -34,9 +34,9 @@ rule tables_page:
         "../../environment.yml"
     params:
         tables=plan.tables,
-        cells=table_files,
+        cells=evidence.table_files,
         scale=plan.title,
-        code=code("lookalike.stages.tables_page:tables_page"),
+        code=inputs.code("lookalike.stages.tables_page:tables_page"),
     message:
         "Put all tables on one page"
     script:

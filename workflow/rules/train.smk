@@ -1,11 +1,11 @@
 rule train:
     input:
-        manifest=pictures_of,
-        strangers=strangers_pictures,
-        selection=selection_of,
+        manifest=inputs.pictures,
+        strangers=inputs.strangers,
+        selection=inputs.selection,
     output:
-        model=results("model"),
-        history=results("history"),
+        model=inputs.pattern("model"),
+        history=inputs.pattern("history"),
     log:
         f"{LOGS}/train/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
@@ -16,12 +16,12 @@ rule train:
     resources:
         gpu=GPU,
     params:
-        settings=settings("train"),
-        root=pictures_root,
+        settings=inputs.settings("train"),
+        root=inputs.pictures_root,
         decoded=DECODED,
-        strangers_root=strangers_pictures_root,
-        strangers_super=strangers_super,
-        code=code("lookalike.stages.train:train", stage="train"),
+        strangers_root=inputs.strangers_root,
+        strangers_super=inputs.strangers_super,
+        code=inputs.code("lookalike.stages.train:train", stage="train"),
         resume=f"{RESULTS}/models/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
     message:
         "Train {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"

@@ -23,6 +23,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from lookalike.metrics.names import OF_QUERIES
+
 
 def metrics_of_queries(ranks: Tensor, counts: Tensor, *, count_query_in_r: bool) -> Tensor:
     """Rank of the first positive, RP, MAP@R and average precision of every query.
@@ -33,8 +35,8 @@ def metrics_of_queries(ranks: Tensor, counts: Tensor, *, count_query_in_r: bool)
         count_query_in_r: whether R is n + 1.
 
     Returns:
-        ``(Q, 4)`` float64 on the CPU. Where positives are missing from ``ranks``, the average precision is that of
-        the ranks given, and no metric of the query.
+        ``(Q, 1 + len(OF_QUERIES))`` float64 on the CPU. Where positives are missing from ``ranks``, the average
+        precision is that of the ranks given, and no metric of the query.
     """
     ranks, counts = ranks.double().cpu().sort(dim=1).values, counts.double().cpu()
     relevant = counts + count_query_in_r
@@ -75,7 +77,7 @@ def mean_over_queries(per_query: Tensor, ks: Sequence[int]) -> dict[str, float]:
     first, *others = per_query.T.tolist()
     metrics = {f"R@{k}": sum(rank <= k for rank in first) / len(first) for k in ks}
     metrics["P@1"] = sum(rank <= 1 for rank in first) / len(first)
-    for name, values in zip(("RP", "MAP@R", "mAP"), others, strict=True):
+    for name, values in zip(OF_QUERIES, others, strict=True):
         metrics[name] = math.fsum(values) / len(first)
     return metrics
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lookalike.metrics.definitions import average_precisions, mean_over_queries, metrics_of_queries
+from lookalike.metrics.names import OF_QUERIES
 from lookalike.metrics.order import refuse_nan, row_blocks, stable_ranks
 from lookalike.metrics.positives import check_pair, find_positives, sightings
 
@@ -58,7 +59,7 @@ class Tally:
         for name, pair in self._levels.items():
             check_pair(f"labels of level {name!r}", *pair, (len(query_labels), len(gallery_labels)), self_match)
         # Small results kept in a list instead would lie between the freed temporaries and let the process grow.
-        self._per_query = torch.empty(len(query_labels), 4, dtype=torch.float64)
+        self._per_query = torch.empty(len(query_labels), 1 + len(OF_QUERIES), dtype=torch.float64)
         self._per_level = torch.empty(len(self._levels), len(query_labels), dtype=torch.float64)
 
     def add(self, scores: Tensor, start: int) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from lookalike.checks import require_keys, require_known
 from lookalike.methods import METHODS
 from lookalike.methods.method import ANY_LOSS, Method
+from lookalike.metrics.names import BETWEEN_EPOCHS
 from lookalike.parameters import Settings, canonical, check
-from lookalike.running.code import constructor_arguments, lookup
+from lookalike.running.code import constructor_arguments, keys_of, lookup
 
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
 LOOKUPS = {
@@ -59,15 +60,22 @@ def check_recipe(sections: Settings, place: str) -> None:
             require_known(f"{at}.name", chosen["name"], entries)
         if part != "backbone":
             require_keys(at, chosen.keys() - {"name"}, _arguments([entries[chosen["name"]]]))
-    _check_loss(sections["train"], method, place)
+    train, stripes = sections["train"], "stripes"  # which are pooled one by one
+    poolings = [*keys_of("lookalike.models.pooling", "POOLINGS"), stripes]
+    require_known(f"{place}, train.embedding.pooling", train["embedding"]["pooling"], poolings)
+    algorithms = keys_of("lookalike.training.optimiser", "OPTIMISERS")
+    require_known(f"{place}, train.optimiser.algorithm", train["optimiser"]["algorithm"], algorithms)
+    for metric in train["budget"]["metrics"]:
+        require_known(f"{place}, train.budget.metrics", metric, BETWEEN_EPOCHS)
+    _check_loss(train, method, place)
     if (scoring := sections["evaluate"]["scoring"]["name"]) not in method.scorings:
         allowed = ", ".join(method.scorings)
         raise IncompatibleError(
             f"{place}, ", f"evaluate.scoring.name: method {name!r} is not compared by {scoring!r}, but by {allowed}"
         )
     _check_representation(sections, method, place)
-    _check_stripes(sections["train"], method, place)
-    _check_beside_loss(sections["train"], method, place)
+    _check_stripes(train, method, place)
+    _check_beside_loss(train, method, place)
     if refused := method.check(sections):
         raise IncompatibleError(f"{place}, ", refused)
 

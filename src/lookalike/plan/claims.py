@@ -7,13 +7,13 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
+from lookalike.metrics.names import OF_ATTENTION, of_data_sets
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 
 FILE = "params/claims.yaml"
 SIDES = ("changed", "baseline")
-ATTRIBUTIONS = ("coverage", "spread", "on_object")  # metrics of the stage `attribute`
 
 
 def read_claims(plan: Plan) -> dict[str, Settings]:
@@ -24,7 +24,9 @@ def read_claims(plan: Plan) -> dict[str, Settings]:
     """
     claims = read(FILE, "claims")
     datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
+    of_retrieval = of_data_sets(read(f"params/datasets/{dataset}.yaml", "dataset") for dataset in datasets)
     for name, claim in claims.items():
+        require_known(f"{FILE}, {name}.metric", claim["metric"], {*of_retrieval, *OF_ATTENTION})
         for dataset in claim["datasets"]:
             require_known(f"{FILE}, {name}.datasets", dataset, datasets)
         for place, pair in enumerate(claim["pairs"]):
@@ -65,7 +67,7 @@ def claim_runs(plan: Plan, claims: Mapping[str, Settings]) -> list[dict[str, Any
 def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: str) -> None:
     metric, method = comparison["metric"], sections["train"]["method"]["name"]
     place = f"{FILE}, {comparison['claim']}.metric"
-    if metric in ATTRIBUTIONS and not METHODS[method].has_attention:
+    if metric in OF_ATTENTION and not METHODS[method].has_attention:
         allowed = " or ".join(name for name, each in METHODS.items() if each.has_attention)
         raise ValueError(f"{place}: {metric} needs train.method {allowed}; recipe {recipe} trains {method}")
     if metric.startswith("train_") and not sections["embed"]["training_pictures"]:

@@ -90,11 +90,13 @@ class Departure:
 
 
 def departures(paper: str, table: str) -> list[Departure]:
-    """The departures that can concern rows of a printed table, in the order of the paper's file.
+    """The departures that can concern rows of a printed table, in the order of the paper's file; none without a file.
 
     Raises:
         ValueError: as `choices`.
     """
+    if paper not in papers():
+        return []
     content = choices(paper)
     found = []
     for point in (*content["options"].values(), *content["fixed"]):

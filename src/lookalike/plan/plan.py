@@ -23,7 +23,7 @@ from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
 from lookalike.plan.recipes import read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, by_reason, read_sweeps
-from lookalike.plan.tables import check_table, read_tables
+from lookalike.plan.tables import check_table, read_tables, tables_of_papers
 from lookalike.plan.terms import Row, terms_notes
 from lookalike.plan.trivial import trivial_rows
 
@@ -74,7 +74,8 @@ class Plan:
             self._tables[name] = {**entry, "rows": [*entry["rows"], *rows]}
             self._recipes |= recipes
             self._papers |= dict.fromkeys(recipes, "comparison")
-        self.table_names: list[str] = list(config["tables"] if "tables" in config else scale.settings["tables"])
+        asked = config.get("tables", scale.settings["tables"])
+        self.table_names: list[str] = tables_of_papers() if asked == "all" else list(asked or [])
         for name in self.table_names:
             if name not in self._tables:
                 chosen_in = "configuration" if "tables" in config and not scale.own else scale.file

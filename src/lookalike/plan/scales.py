@@ -13,6 +13,7 @@ from lookalike.checks import require_known
 from lookalike.parameters import Settings, check, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.published import known_datasets
+from lookalike.running.code import keys_of
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
 FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales
@@ -153,4 +154,13 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
         found = ", ".join(values) or "none of its keys"
         raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {found}")
     specification = values if own else read(f"params/datasets/{name}.yaml", "dataset")
+    place = f"{source_file}, datasets.{name}" if own else f"params/datasets/{name}.yaml"
+    require_known(
+        f"{place}.layout" if own else f"{place}, layout",
+        specification["layout"],
+        keys_of("lookalike.data.readers", "READERS"),
+    )
+    if "generator" in specification:
+        presets = keys_of("figurines.preset", "PRESETS")
+        require_known(f"{place}, generator.preset", specification["generator"]["preset"], presets)
     return Dataset(name, stands_for, specification, own, folder)

@@ -6,16 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from lookalike.checks import require_known
+from lookalike.metrics.names import OF_REGIONS, of_data_sets
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.published import known_datasets, papers, printed_rows, printed_table, repeated_row
-
-OF_LABELS = ("P@1", "RP", "MAP@R", "mAP", "rank1", "NMI")
-OF_REGIONS = tuple(
-    f"{ratio}_{part}"
-    for ratio in ("mean_iou", "binary_iou")
-    for part in ("mean", *(f"fold{fold}" for fold in range(4)))
-)
 
 
 def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> dict[str, Settings]:
@@ -42,6 +36,11 @@ def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, 
             require_known(f"{file_of[name]}: table {name}, row {row['label']!r}, recipe", row["recipe"], recipes)
         check_table(entry, f"{file_of[name]}: table {name}", stand_ins)
     return tables
+
+
+def tables_of_papers() -> list[str]:
+    """Names of all tables in the files of the papers, which `tables: all` of a scale asks for."""
+    return [name for paper in papers() for name in read(f"params/tables/{paper}.yaml", "tables")]
 
 
 def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[str | None, Settings]]) -> None:
@@ -85,8 +84,4 @@ def _measured(named: Collection[str], stand_ins: Iterable[tuple[str | None, Sett
     specifications = [settings for published, settings in stand_ins if not named or published in named]
     folder = project_root() / "params" / "datasets"
     specifications += [read(path, "dataset") for name in named if (path := folder / f"{name}.yaml").is_file()]
-    names = {*OF_LABELS}
-    for specification in specifications:
-        names |= {f"R@{k}" for k in specification.get("recall_at", [1, 2, 4, 8])}
-        names |= {f"mAP_{level}" for level in specification.get("levels", {})}
-    return names | {f"train_{name}" for name in names} | {*OF_REGIONS}
+    return of_data_sets(specifications) | {*OF_REGIONS}

@@ -72,6 +72,20 @@ def lookup(module: str, name: str) -> dict[str, str]:
 
 
 @cache
+def keys_of(module: str, name: str) -> tuple[str, ...]:
+    """Keys of a dictionary, in their order, whatever its values are, read without importing its module.
+
+    Raises:
+        ValueError: if the module has no literal dictionary of that name.
+    """
+    statement = _parse(module).definitions.get(name)
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    if not isinstance(value, ast.Dict):
+        raise ValueError(f"{module} has no dictionary {name!r}")
+    return tuple(str(key.value) for key in value.keys if isinstance(key, ast.Constant))
+
+
+@cache
 def _lookup(module: str, name: str) -> dict[str, str]:
     parsed = _parse(module)
     statement = parsed.definitions.get(name)

@@ -7,13 +7,7 @@ import pandas as pd
 from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured
 from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import (
-    compared,
-    rising,
-    seeds_behind,
-    table,
-    value_range,
-)
+from lookalike.figures.parts.trends import compared, rising, seeds_behind, table, value_range
 
 POWERS = (8, 32, 128, 512)
 SHARES = (0, 0.5, 1)

@@ -12,16 +12,7 @@ from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured, shown
 from lookalike.figures.parts.one_at_a_time import Panels, varied
 from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import (
-    always,
-    compared,
-    groups,
-    mostly,
-    rising,
-    seeds_behind,
-    spread_of,
-    table,
-)
+from lookalike.figures.parts.trends import always, compared, groups, mostly, rising, seeds_behind, spread_of, table
 
 FLAT = 2.0  # points of R@1 within which a sweep counts as flat
 RANKED = {"contextual": "Contextual", "contrastive_cosine": "Contrastive", "roadmap": "ROADMAP"}

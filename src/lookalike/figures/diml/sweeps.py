@@ -7,13 +7,7 @@ import pandas as pd
 from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured
 from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import (
-    always,
-    groups,
-    rising,
-    seeds_behind,
-    table,
-)
+from lookalike.figures.parts.trends import always, groups, rising, seeds_behind, table
 
 SATURATED = 0.5  # points of P@1 that more candidates may still bring
 LOSSES = {"margin": "Margin", "multi_similarity": "Multi-Similarity"}

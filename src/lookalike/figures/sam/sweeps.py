@@ -9,11 +9,7 @@ import pandas as pd
 from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured
 from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import (
-    compared,
-    table,
-    value_range,
-)
+from lookalike.figures.parts.trends import compared, table, value_range
 
 SHARES = (0, 0.5, 1)
 

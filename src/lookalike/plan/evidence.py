@@ -1,0 +1,161 @@
+"""The runs behind tables, figures, claims and fidelity, with the files that hold what they reached.
+
+Snakemake asks for files by ``wildcards`` before it knows them, and for the runs with ``input``, the files in their
+order. Where it has no record of how a file came about, results of older code are refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lookalike.checks import require_known
+from lookalike.metrics.names import OF_ATTENTION
+from lookalike.parameters import Settings
+from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.fidelity import departures
+from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.inputs import Inputs
+from lookalike.plan.older import refuse_unnoticed
+from lookalike.plan.origin import origin, rebuilding_options, terms_of
+from lookalike.plan.trials import trial_runs
+from lookalike.running.code import code_digest
+
+Runs = list[dict[str, Any]]
+
+
+class Evidence:
+    """Files and runs of what is reported.
+
+    Args:
+        inputs: of the call.
+        recorded: whether Snakemake knows how a file was made.
+
+    Raises:
+        ValueError: for a claim or a figure of ``params/`` that cannot be.
+    """
+
+    def __init__(self, inputs: Inputs, recorded: Callable[[str], bool]) -> None:
+        self.inputs, self.plan, self._recorded = inputs, inputs.plan, recorded
+        self.claims = read_claims(self.plan)
+        self.figures = read_figures(self.plan)
+        self._claimed = claim_runs(self.plan, self.claims)
+
+    def metrics_of_table(self, wildcards: Any) -> list[str]:
+        """Files with the metrics of the runs behind a table, in the order of the runs."""
+        self.plan.refuse_unknown(table=wildcards.table)
+        runs = self.plan.runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
+        return [self.inputs.stored("metrics", *run) for run in runs.itertuples(index=False)]
+
+    def runs_of_table(self, wildcards: Any, input: Any) -> Runs:
+        """The runs behind a table, each with where it comes from."""
+        entry = self.plan.table(wildcards.table)
+        printed, shows_terms = entry.get("published"), entry.get("terms", False)
+        listed = departures(printed["paper"], printed["table"]) if printed else []
+        runs = [
+            run
+            | origin(self.plan, run, str(file), listed)
+            | {"code_today": self.inputs.training_code(run["recipe"], run["dataset"])}
+            | (terms_of(self.plan, run) if shows_terms else {})
+            for run, file in zip(_rows(self.plan.runs_of(wildcards.table)), input.metrics, strict=True)
+        ]
+        self._refuse_unnoticed(runs)
+        return runs
+
+    def tables_of_family(self, family: str) -> Callable[[Any], list[str]]:
+        """Tables of the sweeps in one file of ``params/sweeps``; read only where they are asked for."""
+        return lambda wildcards: [
+            f"{self.inputs.results_folder}/tables/{name}{suffix}"
+            for name, sweep in self.plan.sweeps.items()
+            if sweep.family == family
+            for suffix in (".csv", ".md", ".tex")
+        ]
+
+    def table_files(self, wildcards: Any = None) -> dict[str, str]:
+        """Tables of the call, by name."""
+        return {name: f"{self.inputs.results_folder}/tables/{name}.csv" for name in self.plan.table_names}
+
+    def metrics_of_trials(self, column: str) -> Callable[[Any], list[str]]:
+        """Files with the metrics of the trials, ``recipe``, or of the recipes they change, ``unchanged``, in order."""
+
+        def files(wildcards: Any) -> list[str]:
+            runs = trial_runs(self.plan)[[column, "dataset", "seed"]]
+            return [self.inputs.stored("metrics", *run) for run in runs.itertuples(index=False)]
+
+        return files
+
+    def runs_of_trials(self, wildcards: Any, input: Any) -> Runs:
+        """The runs that try the options of `params/fidelity`, without the files of their metrics."""
+        runs = _rows(trial_runs(self.plan))
+        for column, files in (("recipe", input.metrics), ("unchanged", input.metrics_unchanged)):
+            self._check_results(files, [(run[column], run["dataset"]) for run in runs])
+        return runs
+
+    def of_claims(self, side: str) -> Callable[[Any], list[str]]:
+        """Files with what one side of all compared pairs has reached, ``changed`` or ``baseline``, in order."""
+
+        def file(run: dict[str, Any]) -> str:
+            kind = "attribution" if run["metric"] in OF_ATTENTION else "metrics"
+            return self.inputs.stored(kind, run[side], run["dataset"], run["seed"])
+
+        return lambda wildcards: [file(run) for run in self._claimed]
+
+    def runs_of_claims(self, wildcards: Any, input: Any) -> Runs:
+        """The runs that claims are held against, without the files of what they reached."""
+        for side, files in (("changed", input.changed), ("baseline", input.baseline)):
+            self._check_results(files, [(run[side], run["dataset"]) for run in self._claimed])
+        return self._claimed
+
+    def figure(self, wildcards: Any) -> Settings:
+        """Entry of a figure."""
+        known = f"figures with data at scale {self.plan.scale}"
+        require_known(known, wildcards.figure, self.figures)
+        return self.figures[wildcards.figure]
+
+    def files_of_figure(self, wildcards: Any) -> list[str]:
+        """Files that a figure reads, in the order of its runs."""
+        runs = figure_runs(self.plan, self.figure(wildcards))
+        return [self.inputs.stored(run["reads"], run["recipe"], run["dataset"], run["seed"]) for run in runs]
+
+    def runs_of_figure(self, wildcards: Any, input: Any) -> Runs:
+        """The runs that a figure reads, without their files."""
+        runs = figure_runs(self.plan, self.figure(wildcards))
+        self._check_results(input, [(run["recipe"], run["dataset"]) for run in runs])
+        return runs
+
+    def threads_of_figure(self, wildcards: Any) -> int:
+        """All cores for a measurement, so that nothing runs beside it."""
+        return (os.cpu_count() or 1) if self.figure(wildcards).get("alone", False) else 1
+
+    def code_of_figure(self, wildcards: Any) -> str:
+        """Digest of the code that computes and draws a figure."""
+        entry = self.figure(wildcards)
+        layouts = sorted({run["layout"] for run in figure_runs(self.plan, entry)})
+        named = [wildcards.figure, entry.get("options", {}), layouts]
+        return code_digest(["lookalike.stages.figures:figures"], named)
+
+    def _check_results(self, files: Iterable[Any], runs: Sequence[tuple[str, str]]) -> None:
+        """Refuse metrics of older code among the files of runs, each given as recipe and data set."""
+        self._refuse_unnoticed(
+            [
+                {
+                    "metrics_file": str(file),
+                    "code_today": self.inputs.training_code(*run),
+                    "options": rebuilding_options(self.plan),
+                }
+                for file, run in zip(files, runs, strict=True)
+                if str(file).endswith(".json")
+            ]
+        )
+
+    def _refuse_unnoticed(self, runs: Runs) -> None:
+        files = [run["metrics_file"] for run in runs]
+        refuse_unnoticed(runs, [file for file in files if Path(file).is_file() and not self._recorded(file)])
+
+
+def _rows(frame: pd.DataFrame) -> Runs:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]

@@ -1,0 +1,188 @@
+"""What the rules' jobs read and are told: from the names in a file's path to files and settings.
+
+Rules ask by ``wildcards``, whose attributes are the names that a path was matched by, such as ``recipe``, ``dataset``
+and ``seed``. All paths are relative to the project's root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lookalike.parameters import Settings
+from lookalike.paths import episodes_of
+from lookalike.plan.digests import recipe_digest
+from lookalike.plan.needs import check_inputs
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import result_file, result_pattern
+from lookalike.plan.scales import Dataset
+from lookalike.running.code import code_digest
+
+TRAINING = "lookalike.stages.train:train"
+
+
+class Inputs:
+    """Files and settings of data sets and runs.
+
+    Args:
+        plan: of the call.
+
+    A name that does not exist is a ``ValueError`` with the nearest one, a run that cannot be likewise.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.results_folder = f"results/{plan.folder}"
+        self._wanted: set[tuple[str, str]] = set()
+
+    def code(self, *entry_points: str, stage: str | None = "evaluate") -> Callable[[Any], str]:
+        """Digest of the code behind a rule, for the parts that a job's recipe names up to a stage."""
+
+        def digest(wildcards: Any) -> str:
+            if hasattr(wildcards, "recipe"):
+                return recipe_digest(entry_points, self.plan.settings(wildcards.recipe, wildcards.dataset, stage))
+            return code_digest(entry_points, self.specification(wildcards) if hasattr(wildcards, "dataset") else None)
+
+        return digest
+
+    def training_code(self, recipe: str, dataset: str) -> str:
+        """Digest of the code that would train a run now."""
+        return recipe_digest([TRAINING], self.plan.settings(recipe, dataset, "train"))
+
+    def settings(self, stage: str) -> Callable[[Any], Settings]:
+        """One section of a job's recipe."""
+        return lambda wildcards: self.all_settings(wildcards)[stage]
+
+    def all_settings(self, wildcards: Any) -> Settings:
+        """All sections of a job's recipe."""
+        return self.plan.settings(wildcards.recipe, wildcards.dataset)
+
+    def pattern(self, kind: str) -> str:
+        """Files of a kind of `lookalike.plan.results.KINDS`, of whatever run."""
+        return f"{self.results_folder}/{result_pattern(kind)}"
+
+    def stored(self, kind: str, recipe: str, dataset: str, seed: int) -> str:
+        """File of a run, under the name of the recipe that stands for all with equal settings."""
+        self.plan.refuse_unknown(recipe=recipe, dataset=dataset)
+        return f"{self.results_folder}/{result_file(self.plan, kind, recipe, dataset, int(seed))}"
+
+    def result_of(self, kind: str) -> Callable[[Any], str]:
+        """File of an earlier stage of a job's run."""
+
+        def file(wildcards: Any) -> str:
+            self.plan.check_run(wildcards.recipe, wildcards.dataset)
+            self._check_wanted(wildcards.recipe, wildcards.dataset)
+            return self.stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
+
+        return file
+
+    def selection(self, wildcards: Any) -> str | list[str]:
+        """History of the training that chooses the epoch, nothing where the test pictures choose it."""
+        if not self.plan.holds_out:
+            return []
+        return f"{self.results_folder}/selection/{wildcards.recipe}/{wildcards.dataset}/seed{wildcards.seed}.csv"
+
+    def dataset(self, wildcards: Any) -> Dataset:
+        """Data set of a job."""
+        self.plan.refuse_unknown(dataset=wildcards.dataset)
+        return self.plan.datasets[wildcards.dataset]
+
+    def specification(self, wildcards: Any) -> Settings:
+        """What is known of a job's data set."""
+        return dict(self.dataset(wildcards).specification)
+
+    def manifest(self, wildcards: Any) -> str:
+        """Split of a job's data set."""
+        return self._split(self.dataset(wildcards).name)
+
+    def root(self, wildcards: Any) -> str:
+        """Folder of the pictures of a job's data set."""
+        return str(self.dataset(wildcards).root)
+
+    def record(self, wildcards: Any) -> str:
+        """What the download of a job's data set leaves."""
+        return str(self.dataset(wildcards).record)
+
+    def broken_pictures(self, wildcards: Any) -> str:
+        """What to do about a picture that cannot be read, as copies of the data set say it."""
+        return str((self.plan.picture_cache_of(wildcards.dataset) or {}).get("broken", "stop"))
+
+    def recall_cut_offs(self, wildcards: Any) -> list[int]:
+        """The k of Recall@k on a job's data set."""
+        return list(self.specification(wildcards)["recall_at"])
+
+    def hierarchy_levels(self, wildcards: Any) -> dict[str, str]:
+        """Coarser labels that a job's data set is scored by."""
+        return dict(self.specification(wildcards).get("levels", {}))
+
+    def pictures(self, wildcards: Any) -> str:
+        """Split whose pictures a training or an embedding reads: of the copies where there are to be any."""
+        dataset = self.dataset(wildcards).name
+        if hasattr(wildcards, "recipe"):
+            self._check_wanted(wildcards.recipe, dataset)
+        return self._copied_manifest(dataset)
+
+    def pictures_root(self, wildcards: Any) -> str:
+        """Folder of these pictures."""
+        return self._copied_root(self.dataset(wildcards).name)
+
+    def strangers(self, wildcards: Any) -> str | list[str]:
+        """Split whose pictures replace some of a training's, nothing where none are replaced."""
+        self.plan.refuse_unknown(recipe=wildcards.recipe, dataset=wildcards.dataset)
+        strangers = self.plan.strangers(wildcards.recipe, wildcards.dataset)
+        return self._copied_manifest(strangers.name) if strangers else []
+
+    def strangers_root(self, wildcards: Any) -> str:
+        """Folder of these pictures, empty where there are none."""
+        strangers = self.plan.strangers(wildcards.recipe, wildcards.dataset)
+        return self._copied_root(strangers.name) if strangers else ""
+
+    def strangers_super(self, wildcards: Any) -> int | None:
+        """Coarse class that these pictures are taken from, as `Plan.strangers_super`."""
+        return self.plan.strangers_super(wildcards.recipe, wildcards.dataset)
+
+    @property
+    def copies(self) -> dict[str, Settings]:
+        """Data sets of which copies are read, with the form of these."""
+        caches = {name: self.plan.picture_cache_of(name) for name in self.plan.datasets}
+        return {name: cache for name, cache in caches.items() if cache}
+
+    def episodes(self, wildcards: Any) -> str:
+        """The list of a job's recipe: queries of one class, or of two."""
+        ways = self.plan.settings(wildcards.recipe, wildcards.dataset)["segment"]["ways"]
+        return episodes_of(self.manifest(wildcards), ways)
+
+    def episodes_digest(self, wildcards: Any) -> str:
+        """Its SHA-256."""
+        return f"{self.episodes(wildcards)}.sha256"
+
+    def longest_episodes(self, wildcards: Any) -> dict[str, int]:
+        """How long the list of episodes of a data set must be for every recipe of this scale."""
+        recipes = self.plan.recipe_names
+        sections = [self.plan.settings(recipe, wildcards.dataset, "segment")["segment"] for recipe in recipes]
+        asked = [section for section in sections if section]
+        return {name: max(section[name] for section in asked) for name in ("shots", "episodes", "draws")}
+
+    def _check_wanted(self, recipe: str, dataset: str) -> None:
+        """Refuse a run that cannot be trained, also one that no table holds and that was asked for by its file."""
+        if (recipe, dataset) not in self._wanted:
+            self.plan.check_training(recipe, dataset)
+            check_inputs(self.plan, [(recipe, dataset)])
+            self._wanted.add((recipe, dataset))
+
+    def _split(self, dataset: str) -> str:
+        return f"{self.plan.data_folder}/splits/{dataset}.csv"
+
+    def _copied_manifest(self, dataset: str) -> str:
+        cache = self.plan.picture_cache_of(dataset)
+        return f"{self.plan.data_folder}/pictures/{dataset}-{form_of(cache)}.csv" if cache else self._split(dataset)
+
+    def _copied_root(self, dataset: str) -> str:
+        if self.plan.picture_cache_of(dataset):
+            return f"{self.plan.data_folder}/pictures"
+        return str(self.plan.datasets[dataset].root)
+
+
+def form_of(cache: Settings) -> str:
+    """What tells copies of a data set's pictures from others."""
+    return f"{cache['shorter_side_px']}px-{cache['encoding']}"

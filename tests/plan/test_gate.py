@@ -1,0 +1,45 @@
+"""The gate of regression knows its traces, its references and the planted mistakes."""
+
+from types import SimpleNamespace as Names
+
+import pytest
+
+from lookalike.parameters import read
+from lookalike.plan.gate import Gate
+from lookalike.plan.inputs import Inputs
+from lookalike.plan.plan import Plan
+
+
+@pytest.fixture
+def gate():
+    return Gate(Inputs(Plan({**read("params/config.yaml", "config"), "scale": "ci", "tracking": False})))
+
+
+def test_every_recipe_of_the_tables_has_a_trace_that_is_compared_where_one_is_committed(gate):
+    assert gate.traces()["margin@figurines_birds"] == "results/ci/traces/margin/figurines_birds.json"
+    assert gate.compared_traces() == gate.traces()
+    assert (gate.reference, gate.reference_traces) == (
+        "results/reference/ci.json",
+        "results/reference/ci_traces.json",
+    )
+
+
+def test_without_committed_traces_none_is_compared(gate, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert gate.compared_traces() == {}
+    assert gate.traces()
+
+
+def test_a_mutation_asks_for_the_recipes_that_it_must_show_in(gate):
+    assert len(gate.mutations) == 20
+    for name in gate.mutations:
+        assert gate.requests(Names(mutation=name)).keys() == set(gate.mutation(Names(mutation=name))["recipes"])
+
+
+def test_settings_that_were_measured_are_found_by_their_folders(gate, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert gate.measured_files() == []
+    (tmp_path / "results" / "ci_torch2.13_avx2_1").mkdir(parents=True)
+    (files,) = gate.measured_settings().values()
+    assert files.keys() == set(gate.plan.table_names)
+    assert gate.measured_files() == list(files.values())

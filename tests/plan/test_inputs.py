@@ -1,0 +1,90 @@
+"""What jobs read and are told follows from the names in their files."""
+
+from types import SimpleNamespace as Names
+
+import pytest
+
+from lookalike.parameters import read
+from lookalike.plan.inputs import Inputs, form_of
+from lookalike.plan.plan import Plan
+
+
+def inputs_of(**config):
+    return Inputs(Plan({**read("params/config.yaml", "config"), "scale": "mini", **config}))
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return inputs_of()
+
+
+def job(recipe="margin_diml", dataset="figurines_birds", seed="1"):
+    return Names(recipe=recipe, dataset=dataset, seed=seed)
+
+
+def test_a_run_reads_what_the_first_recipe_of_equal_settings_left(inputs):
+    assert inputs.result_of("model")(job()) == "results/mini/models/margin/figurines_birds/seed1.safetensors"
+    assert inputs.result_of("embeddings")(job()).startswith("results/mini/embeddings/margin_diml/")
+    assert inputs.stored("metrics", "margin_diml", "figurines_birds", 1) == (
+        "results/mini/metrics/margin_diml/figurines_birds/seed1.json"
+    )
+    assert inputs.pattern("history") == "results/mini/models/{recipe}/{dataset}/seed{seed}.csv"
+
+
+def test_a_name_that_does_not_exist_is_refused_with_the_nearest(inputs):
+    with pytest.raises(ValueError, match=r"unknown 'margn', did you mean 'margin'"):
+        inputs.stored("model", "margn", "figurines_birds", 0)
+    with pytest.raises(ValueError, match=r"unknown 'figurines_brids', did you mean 'figurines_birds'"):
+        inputs.manifest(job(dataset="figurines_brids"))
+
+
+def test_a_data_set_has_a_split_a_folder_a_record_and_its_protocol(inputs):
+    assert inputs.manifest(job()) == inputs.pictures(job()) == "data/splits/figurines_birds.csv"
+    assert inputs.root(job()) == inputs.pictures_root(job()) == "data/figurines_birds"
+    assert inputs.record(job()) == "data/figurines_birds.json"
+    assert inputs.recall_cut_offs(job())[0] == 1
+    assert inputs.hierarchy_levels(job()) == inputs.specification(job()).get("levels", {})
+    assert inputs.broken_pictures(job()) == "stop"
+    assert inputs.copies == {}
+
+
+def test_copies_are_read_in_place_of_the_originals_where_the_call_asks_for_them():
+    cache = {"shorter_side_px": 48, "encoding": "png", "broken": "skip"}
+    inputs = inputs_of(picture_cache=cache)
+    assert form_of(cache) == "48px-png"
+    assert inputs.pictures(job()) == "data/pictures/figurines_birds-48px-png.csv"
+    assert inputs.pictures_root(job()) == "data/pictures"
+    assert inputs.manifest(job()) == "data/splits/figurines_birds.csv"
+    assert inputs.broken_pictures(job()) == "skip"
+    assert set(inputs.copies) == set(inputs.plan.datasets)
+
+
+def test_the_test_pictures_choose_the_epoch_unless_classes_are_held_out(inputs):
+    assert inputs.selection(job()) == []
+    chosen = inputs_of(selection="held_out").selection(job())
+    assert chosen == "results/mini_held_out/selection/margin_diml/figurines_birds/seed1.csv"
+
+
+def test_strangers_are_read_for_image_noise_alone(inputs):
+    assert (inputs.strangers(job()), inputs.strangers_root(job()), inputs.strangers_super(job())) == ([], "", None)
+    noisy = [name for name in inputs.plan.recipe_names if inputs.plan.strangers(name, "figurines_birds")]
+    for recipe in noisy:
+        assert inputs.strangers(job(recipe)) == "data/splits/figurines_strangers.csv"
+        assert inputs.strangers_root(job(recipe)) == "data/figurines_strangers"
+
+
+def test_the_list_of_episodes_is_as_long_as_the_recipe_that_asks_for_most(inputs):
+    scenes = job("sam_segment_cars_two", "figurines_scenes")
+    assert inputs.episodes(scenes) == "data/splits/figurines_scenes.two_way_episodes.csv"
+    assert inputs.episodes_digest(scenes) == f"{inputs.episodes(scenes)}.sha256"
+    longest = inputs.longest_episodes(scenes)
+    assert all(longest[name] >= inputs.settings("segment")(scenes)[name] for name in longest)
+
+
+def test_the_code_of_a_job_is_that_of_its_recipe_and_of_its_data(inputs):
+    train = inputs.code("lookalike.stages.train:train", stage="train")
+    assert train(job("margin")) == inputs.training_code("margin", "figurines_birds")
+    assert train(job("margin")) != train(job("avsl_margin"))
+    split = inputs.code("lookalike.stages.split:assign")
+    assert split(Names(dataset="figurines_birds")) != split(Names(dataset="figurines_shop"))
+    assert split(Names()) == split(Names())
