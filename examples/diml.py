@@ -7,20 +7,20 @@ Nothing has to be trained for it. To train with DIML's own losses, give them ``m
 import torch
 from torchvision.models import resnet18
 
-from lookalike import DIML, DIMLLoss, StructuralMatcher
+from lookalike import DIML, DIMLLoss
 
 torch.manual_seed(0)
 embedder = resnet18(num_classes=64).eval()  # yours: any module whose last layers are a pooling and a linear map
-model, matcher = DIML(embedder, feature_layer="layer4", side=4), StructuralMatcher(truncation=5)
+model = DIML(embedder, feature_layer="layer4", side=4, truncation=5)
 images, labels = torch.randn(16, 3, 128, 128), torch.arange(4).repeat_interleave(4)
 
 with torch.no_grad():
     gallery = model.represent(images)
-ranking = matcher.rank(gallery, gallery, self_match=True)  # (16, 16), the first five reordered, the query last
+ranking = model.rank(gallery, gallery, self_match=True)  # (16, 16), the first five reordered, the query last
 first = int(ranking[0, 0])
 print(f"nearest to image 0: {ranking[0, :5].tolist()}")
 
-explanation = matcher.explain(gallery[0], gallery[first])
+explanation = model.explain(gallery[0], gallery[first])
 contributions = explanation.contributions[0, 0]  # (16, 16), places of the query by places of the other
 here, there = divmod(int(contributions.argmax()), 16)
 print(f"structural similarity {explanation.structural_similarity.item():.4f}")

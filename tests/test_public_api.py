@@ -30,8 +30,8 @@ from lookalike import StructuralMatcher, load
 from torch import Tensor, nn
 
 def rank(embedder: nn.Module, images: Tensor) -> Tensor:
-    model, matcher = DIML(embedder, "layer4"), StructuralMatcher(truncation=5)
-    return matcher.rank(model.represent(images), model.represent(images))
+    model, matcher = DIML(embedder, "layer4", truncation=5), StructuralMatcher(truncation=5)
+    return matcher.rank(model.represent(images), model.represent(images)) - model.rank(model(images), model(images))
 
 def distance(model: AVSL, images: Tensor) -> Tensor:
     return model.distance(model.forward(images), model.forward(images))

@@ -337,6 +337,8 @@ def test_what_is_known_of_methods_fits_their_code():
             assert code.constructor_arguments(definition)
     assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}
     matcher = code.constructor_arguments("lookalike.methods.diml.matcher:StructuralMatcher")
+    located = code.constructor_arguments("lookalike.methods.diml.located:LocatedEmbedder")
+    assert code.constructor_arguments("lookalike.methods.diml.model:DIML") == matcher | located
     scoring = code.constructor_arguments("lookalike.methods.diml.scoring:structural_matching")
     assert matcher == scoring - {"model", "query", "gallery", "search"}
     assert {field.name: field.default for field in fields(StructuralMatcher)} == {

@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.diml.model import DIML, GlobalVector
+from lookalike.methods.diml.located import GlobalVector, LocatedEmbedder
 from lookalike.methods.diml.pooling import Pooling
 from lookalike.methods.diml.scoring import located
 from lookalike.training.learner import Learner, Tensors
@@ -34,14 +34,14 @@ def locations(
     Args:
         learner: not read.
         seed: not read.
-        side: as of `DIML`, and so are all others.
+        side: as of `LocatedEmbedder`, and so are all others.
         pooling: of the grid.
         global_vector: which vector is the embedding.
     """
 
     @cache
-    def around(model: nn.Module) -> DIML:
-        return DIML(model, "trunk", side, pooling=pooling, global_vector=global_vector)
+    def around(model: nn.Module) -> LocatedEmbedder:
+        return LocatedEmbedder(model, "trunk", side, pooling=pooling, global_vector=global_vector)
 
     return lambda model, images: located(around(model), images)
 

@@ -135,10 +135,24 @@ def test_gradients_reach_trunk_and_projection(images):
     }
 
 
+def test_it_compares_as_its_matcher_does(images):
+    options = {"score": "structural", "marginal": "uniform", "reg": 0.1, "tolerance": 1e-4, "solver": "exact"}
+    model, matcher = make(truncation=3, **options), StructuralMatcher(3, **options)
+    assert model.matcher == matcher
+    with torch.no_grad():
+        query, gallery = model(images[:4]), model(images[4:])
+    assert torch.equal(model.similarity(query, gallery), matcher.similarity(query, gallery))
+    assert torch.equal(model.rank(query, gallery, depth=2), matcher.rank(query, gallery, depth=2))
+    assert torch.equal(model.rank(query, query, self_match=True), matcher.rank(query, query, self_match=True))
+    assert torch.equal(model.explain(query, gallery).contributions, matcher.explain(query, gallery).contributions)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"side": 0}, "side=0"),
+        ({"truncation": -1}, "truncation=-1"),
+        ({"score": "product"}, "score: unknown 'product'"),
         ({"global_vector": "mean"}, "global_vector: unknown 'mean'.*locations"),
         ({"pooling": "max"}, "pooling: unknown 'max'"),
         ({"embedder": Small(heads=2)}, "not one: give it as projection"),

@@ -13,7 +13,6 @@ from torch import Tensor
 from lookalike.figures.parts.form import Check, Figure, Run
 from lookalike.figures.parts.tiles import TILE_PX, cells, colour_bar, grid, photograph, tile, under
 from lookalike.figures.parts.trained import read_pictures, read_trained
-from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.matching import Match
 from lookalike.methods.diml.model import DIML
 from lookalike.methods.diml.representation import Representation
@@ -56,7 +55,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         seen = Representation.cat([model(images) for images, _ in pictures.tensors(rows.tolist(), device)])
         others = places[1:].T.to(device)  # (T, 2)
         first = places[0].to(device)
-        match = StructuralMatcher().matching(
+        match = model.matcher.matching(
             seen.regions[first], seen.global_vector[first], seen.regions[others], seen.global_vector[others]
         )
         cosine = (seen.global_vector[first][:, None] * seen.global_vector[others]).sum(dim=-1)

@@ -7,7 +7,7 @@ from lookalike.methods.method import Method
 METHOD = Method(
     learner="lookalike.learners.diml:DIMLLearner",
     scorings=("structural_matching", "cosine", "shared_neighbours"),
-    options=("lookalike.methods.diml.model:DIML",),
+    options=("lookalike.methods.diml.located:LocatedEmbedder",),
     losses="lookalike.methods.diml.loss:TERMS",
     loss_options=("lookalike.methods.diml.matching:Matching",),
     keeps_locations=True,

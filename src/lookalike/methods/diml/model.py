@@ -1,41 +1,42 @@
-"""DIML around a trained embedder: images in, representations out.
+"""DIML around a trained embedder: images in, representations out, similarities, rankings and explanations.
 
 Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021).
 """
 
 from __future__ import annotations
 
-from typing import Literal, cast, get_args
-
-import torch
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
-from lookalike.methods.diml.feature_map import embed_with_map, find_projection
-from lookalike.methods.diml.head import locations, mean_vector, project, unit
+from lookalike.methods.diml.located import GlobalVector, LocatedEmbedder
+from lookalike.methods.diml.marginals import Marginal
+from lookalike.methods.diml.matcher import StructuralMatcher
+from lookalike.methods.diml.matching import Solver
 from lookalike.methods.diml.pooling import Pooling
-from lookalike.methods.diml.representation import Representation
+from lookalike.methods.diml.ranking import Score
+from lookalike.methods.diml.representation import Explanation, Representation
 
-GlobalVector = Literal["embedding", "locations"]
 
+class DIML(LocatedEmbedder):
+    """Any embedder whose last layers are a pooling and a linear map, with structural matching on top.
 
-class DIML(nn.Module):
-    """Any embedder whose last layers are a pooling and a linear map, with the locations of its last map.
-
-    `lookalike.methods.diml.matcher.StructuralMatcher` compares what it gives.
+    What it says of representations is said by its ``matcher``, which needs no network.
 
     Args:
-        embedder: ``(N, 3, H, W)`` images to ``(N, D)`` embeddings, of any length.
-        feature_layer: name of the module that gives the last feature map; for `lookalike.models.embedder.Embedder`
-            it is ``trunk``.
+        embedder: as of `LocatedEmbedder`.
+        feature_layer: as of `LocatedEmbedder`.
         side: G, side of the grid of locations.
-        projection: linear layer applied at every position; by default the embedder's only one after the feature layer.
-        global_vector: ``embedding``, what the embedder returns, for networks trained in any other way; ``locations``,
-            the mean of the locations, for networks trained with DIML.
-        pooling: as in `grid_pool`.
+        truncation: as of `StructuralMatcher`.
+        projection: as of `LocatedEmbedder`.
+        global_vector: as of `LocatedEmbedder`.
+        pooling: as of `LocatedEmbedder`.
+        score: as of `StructuralMatcher`, and so are all others.
+        marginal: of the plans.
+        reg: weight of the entropy.
+        tolerance: of the plans.
+        solver: of the plans.
 
     Raises:
-        ValueError: if an option is unknown or out of range, or the embedder lacks such layers.
+        ValueError: as `LocatedEmbedder` and `StructuralMatcher`.
     """
 
     def __init__(
@@ -43,61 +44,32 @@ class DIML(nn.Module):
         embedder: nn.Module,
         feature_layer: str,
         side: int = 4,
+        truncation: int | None = 100,
         *,
         projection: nn.Linear | None = None,
         global_vector: GlobalVector = "embedding",
         pooling: Pooling = "resample",
+        score: Score = "sum",
+        marginal: Marginal = "cross_correlation",
+        reg: float = 0.05,
+        tolerance: float = 1e-6,
+        solver: Solver = "sinkhorn",
     ) -> None:
-        super().__init__()
-        require_known("global_vector", global_vector, get_args(GlobalVector))
-        require_known("pooling", pooling, get_args(Pooling))
-        if side < 1:
-            raise ValueError(f"side={side} must be at least 1")
-        self.embedder = embedder
-        self.feature_layer = feature_layer
-        if projection is None:
-            self._projection_name = f"embedder.{find_projection(embedder, feature_layer)}"
-        else:
-            # A part of the embedder must not be registered twice: its weights would be saved twice.
-            inside = [name for name, module in self.named_modules() if module is projection]
-            self._projection_name = inside[0] if inside else "own_projection"
-            if not inside:
-                self.own_projection = projection
-        self.side = side
-        self.pooling = pooling
-        self.global_vector = global_vector
+        super().__init__(
+            embedder, feature_layer, side, projection=projection, global_vector=global_vector, pooling=pooling
+        )
+        self.matcher = StructuralMatcher(truncation, score, marginal, reg, tolerance, solver)
 
-    @property
-    def projection(self) -> nn.Linear:
-        """The linear layer that is applied at every position."""
-        return cast(nn.Linear, self.get_submodule(self._projection_name))
+    def similarity(self, query: Representation, gallery: Representation) -> Tensor:
+        """As `StructuralMatcher.similarity`, ``(Q, G)``."""
+        return self.matcher.similarity(query, gallery)
 
-    def locations(self, images: Tensor) -> Tensor:
-        """Locations ``(N, R, D)``, not normalised, as the training losses take them."""
-        return self._embed(images)[1]
+    def rank(
+        self, query: Representation, gallery: Representation, *, self_match: bool = False, depth: int | None = None
+    ) -> Tensor:
+        """As `StructuralMatcher.rank`, ``(Q, G)`` or ``(Q, depth)`` int64."""
+        return self.matcher.rank(query, gallery, self_match=self_match, depth=depth)
 
-    def represent(self, images: Tensor) -> Representation:
-        """Representation of ``(N, 3, H, W)`` images.
-
-        Raises:
-            ValueError: if the feature layer gives no maps, or embeddings and projection differ in size.
-        """
-        embeddings, regions = self._embed(images)
-        if self.global_vector == "locations":
-            return Representation(unit(regions), mean_vector(regions))
-        return Representation(unit(regions), unit(embeddings))
-
-    def forward(self, images: Tensor) -> Representation:
-        """As `represent`."""
-        return self.represent(images)
-
-    def _embed(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Embeddings ``(N, D)`` and locations ``(N, R, D)``, neither normalised.
-
-        Of the precision of the projection where the network runs in a lower one: in 16 bits similar images would tie.
-        """
-        embeddings, feature_map = embed_with_map(self.embedder, self.feature_layer, images)
-        with torch.autocast(images.device.type, enabled=False):
-            weight, bias = self.projection.weight, self.projection.bias
-            z = project(feature_map.to(weight.dtype), weight, bias)
-            return embeddings.to(weight.dtype), locations(z, self.side, self.pooling)
+    def explain(self, query: Representation, gallery: Representation) -> Explanation:
+        """As `StructuralMatcher.explain`."""
+        return self.matcher.explain(query, gallery)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.methods.diml.marginals import Marginal
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.matching import Solver
-from lookalike.methods.diml.model import DIML
 from lookalike.methods.diml.ranking import Score
 from lookalike.methods.diml.representation import Representation
 from lookalike.metrics.search import Search, Tensors
 
 
-def located(model: DIML, images: Tensor) -> dict[str, Tensor]:
+def located(model: LocatedEmbedder, images: Tensor) -> dict[str, Tensor]:
     """What is kept of images ``(N, 3, H, W)``: ``embedding (N, D)`` and ``regions (N, R, D)``, unit vectors."""
     kept = model.represent(images).to(torch.get_default_dtype())
     return {"embedding": kept.global_vector, "regions": kept.regions}
