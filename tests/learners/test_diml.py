@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from lookalike.learners.diml import DIMLLearner
-from lookalike.methods.diml.head import mean_vector, unit
+from lookalike.methods.diml.head import mean_vector
+from lookalike.tensors import unit
 
 
 def learner(**method):

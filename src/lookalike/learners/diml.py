@@ -22,7 +22,7 @@ class DIMLLearner(Learner):
 
     @classmethod
     def build(cls, settings: Settings) -> DIML:
-        """An embedder with its locations; the vector of an image is the mean of its locations, as it is trained."""
+        """An embedder with its locations; as in training, an image's global vector is the mean of its locations."""
         embedder = Embedder(settings["backbone"], **settings["embedding"])
         return DIML(embedder, "trunk", **{"global_vector": "locations", **named(settings["method"])[1]})
 

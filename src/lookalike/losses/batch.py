@@ -7,15 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lookalike.miners import Tuples, build_miner
-
-
-def unit(embeddings: Tensor) -> Tensor:
-    """Rows of ``embeddings`` at length one."""
-    return F.normalize(embeddings, dim=1)
 
 
 def pair_distance(embeddings: Tensor, first: Tensor, second: Tensor) -> Tensor:

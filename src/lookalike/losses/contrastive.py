@@ -13,8 +13,9 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero, unit
+from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero
 from lookalike.miners import Tuples
+from lookalike.tensors import unit
 
 
 class ContrastiveLoss(LibraryLoss):

@@ -11,8 +11,9 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triple
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
-from lookalike.losses.batch import BatchLoss, pair_distance, unit
+from lookalike.losses.batch import BatchLoss, pair_distance
 from lookalike.miners import Tuples
+from lookalike.tensors import unit
 
 Divisor = Literal["either", "both"]
 

@@ -14,8 +14,9 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
 from torch import Tensor
 
 from lookalike.checks import require_known
-from lookalike.losses.batch import BatchLoss, LibraryLoss, pair_mask, unit
+from lookalike.losses.batch import BatchLoss, LibraryLoss, pair_mask
 from lookalike.miners import Tuples
+from lookalike.tensors import unit
 
 AverageOver = Literal["active", "all"]
 

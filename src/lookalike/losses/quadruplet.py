@@ -10,9 +10,10 @@ import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_distance, unit
+from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_distance
 from lookalike.losses.triplet import LIBRARY_MINING
 from lookalike.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
+from lookalike.tensors import unit
 
 
 def of_third_class(anchor: Tensor, negative: Tensor, labels: Tensor) -> Tensor:

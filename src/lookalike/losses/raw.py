@@ -14,8 +14,9 @@ import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, logsumexp
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_mask, unit
+from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_mask
 from lookalike.miners import Tuples
+from lookalike.tensors import unit
 
 
 def mean_length(embeddings: Tensor) -> Tensor:

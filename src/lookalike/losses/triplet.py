@@ -14,8 +14,9 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero, unit
+from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero
 from lookalike.miners import Tuples
+from lookalike.tensors import unit
 
 LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anchor": 4})
 
@@ -121,7 +122,7 @@ class SNRLoss(BatchLoss):
 
     Source: DIML Table 1, row SNR.
     Differs: equals the library's TripletMarginLoss with SNRDistance, which divides 0 by 0 for a vector of equal entries
-    and holds ``(B, B, D)`` differences; a variance below the machine epsilon counts as that here.
+    and holds ``(B, B, D)`` differences; variances are clamped to the machine epsilon.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Results of older code: refused where nobody would notice them, else marked."""
+"""Results of older code: marked in tables, refused where no mark could be shown."""
 
 from __future__ import annotations
 

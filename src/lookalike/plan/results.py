@@ -16,7 +16,7 @@ KINDS = {
     "segmentation": ("segment", "segmentations", ".json"),
     "attribution": ("train", "attributions", ".json"),
 }
-# By a recipe's last stage, the kind that holds its metrics.
+# Kind of file with the metrics, by the recipe's last stage.
 MEASURED = {"evaluate": "evaluation", "segment": "segmentation"}
 
 

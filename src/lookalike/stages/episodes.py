@@ -15,10 +15,10 @@ def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: i
         manifest: CSV of the split, with ``fold``.
         listed: CSV to write.
         digest: text to write.
-        shots: see `draw_episodes`; so are the others.
-        episodes: see there.
-        draws: see there.
-        ways: see there.
+        shots: supports of each class.
+        episodes: of each fold in each draw.
+        draws: lists of episodes.
+        ways: classes that a query shows for certain, 1 or 2.
 
     Raises:
         ValueError: if the split has no folds, and as `draw_episodes`.

@@ -57,7 +57,7 @@ class Learner(nn.Module, ABC):
         """What later stages keep of images ``(N, 3, H, W)``: tensors with N rows, by name."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Told which epoch follows, counted from 0."""
+        """Called before each epoch with its index, from 0."""
 
     def measures(self) -> dict[str, float]:
         """What the method wants to see in the history of an epoch."""

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from lookalike.methods.diml.attention import heat_maps
-from lookalike.methods.diml.head import locations, mean_vector, project, unit
+from lookalike.methods.diml.head import locations, mean_vector, project
 from lookalike.methods.diml.similarity import grid_pool
+from lookalike.tensors import unit
 
 GENERATOR = torch.Generator().manual_seed(0)
 MAPS = torch.randn(2, 5, 7, 7, generator=GENERATOR, dtype=torch.float64)

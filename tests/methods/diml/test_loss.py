@@ -13,9 +13,10 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer
 from torch.nn import functional as F
 
 from lookalike.methods.diml.criteria import pair_distance
-from lookalike.methods.diml.head import mean_vector, unit
+from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.loss import DIMLLoss, margin_loss, multi_similarity_loss
 from lookalike.methods.diml.matching import Matching
+from lookalike.tensors import unit
 
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2, 2])
 TRIPLETS = torch.tensor([[0, 1, 2], [1, 0, 6], [2, 3, 0], [4, 5, 1], [5, 6, 3], [6, 4, 2]])

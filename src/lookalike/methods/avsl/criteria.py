@@ -9,16 +9,11 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from lookalike.checks import require_known, require_range
+from lookalike.tensors import log_one_plus_sum_exp
 
 Average = Literal["pooled", "separate"]
-
-
-def _log_one_plus_sum_exp(exponent: Tensor, mask: Tensor) -> Tensor:
-    """``log(1 + sum of exp)`` over the masked entries of each column, without overflow; 0 where there are none."""
-    return F.pad(exponent.masked_fill(~mask, -torch.inf), (0, 0, 1, 0)).logsumexp(dim=0)
 
 
 def proxy_anchor_loss(
@@ -57,8 +52,8 @@ def proxy_anchor_loss(
             f"({distance.shape[0]},) and ({distance.shape[1]},), the sides of distance"
         )
     positive = labels[:, None] == proxy_labels
-    pull = _log_one_plus_sum_exp(scale * (distance - positive_margin), positive)  # (P,)
-    push = _log_one_plus_sum_exp(scale * (negative_margin - distance), ~positive)
+    pull = log_one_plus_sum_exp(scale * (distance - positive_margin), positive, dim=0)  # (P,)
+    push = log_one_plus_sum_exp(scale * (negative_margin - distance), ~positive, dim=0)
     return pull.sum() / positive.any(dim=0).sum().clamp(min=1) + push.mean()
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from lookalike.checks import require_range
-from lookalike.methods.diml.head import mean_vector, unit
+from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.matching import Matching
 from lookalike.methods.diml.similarity import location_distance, structural_similarity
+from lookalike.tensors import log_one_plus_sum_exp, unit
 
 SMOOTHING = 1e-6
 """Added to squared distances in the released code, so that equal vectors have a gradient."""
@@ -104,8 +104,8 @@ def multi_similarity_loss(
     strongest = similarity.masked_fill(same, -torch.inf).amax(dim=1, keepdim=True)
     hard_positive = positive & (similarity - epsilon < strongest)
     hard_negative = ~same & (similarity + epsilon > weakest)
-    pull = _soft_sum(-alpha * (similarity - base), hard_positive) / alpha
-    push = _soft_sum(beta * (similarity - base), hard_negative) / beta
+    pull = log_one_plus_sum_exp(-alpha * (similarity - base), hard_positive, dim=1) / alpha
+    push = log_one_plus_sum_exp(beta * (similarity - base), hard_negative, dim=1) / beta
     # An anchor keeps pairs of both kinds or none: the extremes are kept together.
     return (pull + push).sum() / hard_positive.any(dim=1).sum().clamp(min=1)
 
@@ -128,11 +128,6 @@ def pair_distance(regions: Tensor, first: Tensor, second: Tensor, **matching: An
     )
     structural = (match.plan * location_distance(match.correlation, SMOOTHING)).sum(dim=(-2, -1)).squeeze(1)
     return (structural + ((vectors[first] - vectors[second]).square().sum(dim=1) + SMOOTHING).sqrt()) / 2
-
-
-def _soft_sum(exponent: Tensor, kept: Tensor) -> Tensor:
-    """``log(1 + sum of exp)`` over the kept entries of each row, without overflow; 0 where there are none."""
-    return F.pad(exponent.masked_fill(~kept, -torch.inf), (1, 0)).logsumexp(dim=1)
 
 
 def check_batch(regions: Tensor, labels: Tensor) -> None:

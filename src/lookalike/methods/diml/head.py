@@ -6,14 +6,9 @@ Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICC
 from __future__ import annotations
 
 from torch import Tensor
-from torch.nn import functional as F
 
 from lookalike.methods.diml.pooling import Pooling, grid_pool
-
-
-def unit(vectors: Tensor) -> Tensor:
-    """Vectors along the last axis at length one; a zero vector stays zero."""
-    return F.normalize(vectors, dim=-1, eps=1e-12)
+from lookalike.tensors import unit
 
 
 def project(feature_map: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from lookalike.checks import require_known
 from lookalike.methods.diml.feature_map import embed_with_map, find_projection
-from lookalike.methods.diml.head import locations, mean_vector, project, unit
+from lookalike.methods.diml.head import locations, mean_vector, project
 from lookalike.methods.diml.pooling import Pooling
 from lookalike.methods.diml.representation import Representation
+from lookalike.tensors import unit
 
 GlobalVector = Literal["embedding", "locations"]
 

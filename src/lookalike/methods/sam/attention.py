@@ -97,12 +97,12 @@ def closed_form_maps(
         feature_maps: ``(R, B, C, H, W)``.
         weight: ``(D, C)`` of the linear layer.
         bias: ``(D,)``, or ``None``.
-        kind: as in ``attention_maps``; so are all others.
-        reading: see there.
-        create_graph: see there.
-        score: see there.
-        score_on: see there.
-        clamp: see there.
+        kind: of the tuples, as in ``attention_maps``.
+        reading: what of the weight is differentiated, ``outer``, ``stop`` or ``full``, as in ``attention_maps``.
+        create_graph: whether the maps can be differentiated.
+        score: ``signed``, or ``abs`` for the absolute value of each image's score.
+        score_on: whether ``unit`` or ``raw`` features are scored.
+        clamp: whether a weight below 0 counts as 0.
 
     Returns:
         ``(R, B, H, W)``, as ``attention_maps``.

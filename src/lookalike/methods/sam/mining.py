@@ -83,11 +83,11 @@ def similarity_mining(
         head: ``(N, C, h, w)`` to unit features ``(N, D)``.
         images: ``(R, B, 3, H, W)``, normalised.
         kind: as in ``attention_maps``.
-        reading: see ``attention_maps``.
-        alpha: see ``soft_mask``; so are ``beta`` and ``normalise``.
-        beta: see there.
-        normalise: see there.
-        detach_mask: see ``Erasing``.
+        reading: what of the weight is differentiated, ``outer``, ``stop`` or ``full``, as in ``attention_maps``.
+        alpha: slope of the soft mask.
+        beta: threshold of the soft mask.
+        normalise: how a map is brought to its range before the mask: ``minmax``, ``max`` or ``none``.
+        detach_mask: whether the mask is a constant to the gradient.
         form: see ``mining_loss``.
         options: the other settings of ``Erasing``.
 

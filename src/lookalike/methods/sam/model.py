@@ -37,15 +37,15 @@ class SimilarityAttention(nn.Module):
         trunk: images ``(N, 3, H, W)`` to feature maps ``(N, C, h, w)`` after a ReLU.
         head: feature maps to unit features ``(N, D)``; a ``LinearHead`` is fastest. Both parts of an ordinary embedding
             model come from ``head.trunk_and_head``.
-        reading: see ``attention_maps``; so are ``score``, ``score_on`` and ``clamp``.
-        score: see there.
-        score_on: see there.
-        clamp: see there.
-        alpha: see ``soft_mask``; so are ``beta`` and ``normalise``.
-        beta: see there.
-        normalise: see there.
-        detach_mask: see ``Erasing``; so is ``masked_batch_norm``.
-        masked_batch_norm: see there.
+        reading: what of the weight is differentiated, ``outer``, ``stop`` or ``full``, as in ``attention_maps``.
+        score: ``signed``, or ``abs`` for the absolute value of each image's score.
+        score_on: whether ``unit`` or ``raw`` features are scored.
+        clamp: whether a weight below 0 counts as 0.
+        alpha: slope of the soft mask.
+        beta: threshold of the soft mask.
+        normalise: how a map is brought to its range before the mask: ``minmax``, ``max`` or ``none``.
+        detach_mask: whether the mask is a constant to the gradient.
+        masked_batch_norm: statistics that batch norm takes for masked images: ``frozen`` or those of the ``batch``.
 
     Raises:
         ValueError: for an unknown option.
