@@ -6,7 +6,8 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from lookalike.figures import ablations
+from lookalike.figures.avsl.sweeps import EDGES
+from lookalike.figures.contextual.sweeps import check_weights
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.measured import read_measured
 from lookalike.figures.parts.trends import always, difference, mostly, rising, table
@@ -64,7 +65,7 @@ def test_half_a_point_of_one_seed_is_no_trend():
         {"k": k, "seed": 0, "R@1": value, "MAP@R": value / 2, "dataset": "b", "published": "b", "checkpoint": "best"}
         for k, value in ((8, 0.634), (32, 0.636), (128, 0.638), (512, 0.6365))
     ]
-    for panel in ablations.EDGES.draw(pd.DataFrame(rows)).axes:
+    for panel in EDGES.draw(pd.DataFrame(rows)).axes:
         low, high = panel.get_ylim()
         assert high - low >= 9.99
 
@@ -136,13 +137,13 @@ def test_weights_are_best_within_the_papers_range_and_never_hurt():
         for gamma in (0.0, 0.1)
         for lam in (0.0, 0.5, 1.0)
     ]
-    mixture, regulariser = ablations.check_weights(pd.DataFrame(rows))
+    mixture, regulariser = check_weights(pd.DataFrame(rows))
     assert mixture.holds is False
     assert regulariser.holds is True
     rows[3]["R@1"] = -0.1  # one case in three, with the regulariser
     rows[4]["lambda"] = rows[1]["lambda"] = 0.9
     rows[4]["R@1"] = 0.9
-    mixture, regulariser = ablations.check_weights(pd.DataFrame(rows))
+    mixture, regulariser = check_weights(pd.DataFrame(rows))
     assert mixture.holds is True
     assert regulariser.holds is False
     assert "in 2 of 3 cases" in regulariser.says and "lowers it by up to 10.0" in regulariser.says

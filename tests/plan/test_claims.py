@@ -65,7 +65,7 @@ REFUSED = [
     (
         "metric: P@1",
         "metric: P@2",
-        r"params/claims\.yaml, diml_precision\.metric: unknown 'P@2', did you mean 'P@1'",
+        r"params/claims\.yaml, diml_precision\.metric: unknown 'P@2', did you mean 'R@2'",
     ),
     ("direction: higher", "direction: up", r"params/claims\.yaml, diml_precision\.direction: 'up' is not allowed"),
     (

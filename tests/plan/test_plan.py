@@ -109,8 +109,8 @@ REFUSED = [
     ("tables/diml", "recipe: npair", "recipe: n_pair", r"diml_1, row 'NPair', recipe: unknown 'n_pair', did you mean"),
     (
         "scales/mini",
-        "tables: [avsl_1",
-        "tables: [avsl_9",
+        "tables: all",
+        "tables: [avsl_9]",
         r"mini\.yaml, tables: unknown 'avsl_9', did you mean 'avsl_\d'",
     ),
     ("scales/mini", "title:", "titel:", r"mini\.yaml: unknown key 'titel', did you mean 'title'"),
