@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from figurines.preset import PRESETS, collect
 from PIL import ImageOps
+
+from figurines.preset import PRESETS, collect
 
 
 @pytest.mark.slow

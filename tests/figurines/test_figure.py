@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from figurines.figure import SUPERSAMPLING, Figure, Pose
 from figurines.geometry import band, ellipse, rectangle, rounded, turned
 

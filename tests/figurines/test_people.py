@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from figurines.cameras import CAMERAS, camera_of, film
-from figurines.preset import collect
-from figurines.walkers import CUTS, walker
 from PIL import Image, ImageOps
 
 from figurines import PRESETS, people
+from figurines.cameras import CAMERAS, camera_of, film
+from figurines.preset import collect
+from figurines.walkers import CUTS, walker
 from lookalike.data import load_specification, read_layout
 
 CALM = replace(PRESETS["people"].nuisance, extent=(0.9, 0.9), shift=0, rotation=0, squeeze=1, light=0, cast=0, noise=0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from figurines.figure import Figure
 from figurines.geometry import rectangle
 from figurines.obstacles import OBSTACLES

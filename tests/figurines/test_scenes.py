@@ -6,13 +6,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+
+from figurines import PRESETS, write_figurines
 from figurines.builds import BUILDS
 from figurines.figure import SUPERSAMPLING, Pose
 from figurines.objects import CLASSES, draw
 from figurines.preset import collect
 from figurines.scenes import Scene, classes_shown, edges
-
-from figurines import PRESETS, write_figurines
 from lookalike.data.readers.pascal5i import CLASSES as VOC_CLASSES
 
 TEN = range(10)  # numbers of a class's pictures for validation

@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from figurines.species import confusable, difference, distinct_complexes, in_halves
 
 from figurines import PRESETS
+from figurines.species import confusable, difference, distinct_complexes, in_halves
 
 OPTIONS = {
     "body": ("red", "blue", "green"),

@@ -4,14 +4,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from PIL import Image
+
+from figurines import birds, garments, people, products, vehicles
 from figurines.bodies import BODIES
 from figurines.builds import BUILDS
 from figurines.figure import SUPERSAMPLING, Pose
 from figurines.species import Species
 from figurines.walkers import CUTS
-from PIL import Image
-
-from figurines import birds, garments, people, products, vehicles
 
 SUBJECTS = {
     "birds": (birds, tuple(BUILDS), birds.TRAITS),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from figurines.preset import collect
-from figurines.species import Species
 from PIL import Image, ImageOps
 
 from figurines import PRESETS, wild
+from figurines.preset import collect
+from figurines.species import Species
 from lookalike.data import load_specification, read_layout
 from lookalike.data.manifest import read_manifest, write_manifest
 from lookalike.data.readers.inat import SUPER_CATEGORIES
