@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import resource
 import statistics
 import subprocess
@@ -60,16 +59,6 @@ def seconds_of_command(command: Sequence[str], folder: Path | str = ".") -> tupl
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout + done.stderr
 
 
-def resident_megabytes() -> float:
-    """Memory that this process holds now."""
-    return _status("VmRSS")
-
-
-def peak_megabytes() -> float:
-    """Largest memory that this process has held; unlike `resource`'s it does not begin with that of the caller."""
-    return _status("VmHWM")
-
-
 def parser(documentation: str) -> argparse.ArgumentParser:
     """The options that every benchmark has."""
     options = argparse.ArgumentParser(description=documentation.splitlines()[0])
@@ -87,13 +76,6 @@ def conclude(findings: Sequence[Finding], path: Path | None) -> None:
         about = {"cores": os.cpu_count(), "others": max(0.0, others), "torch": version("torch")}
         content = {**about, "findings": [asdict(finding) for finding in findings]}
         path.write_text(json.dumps(content, indent=1) + "\n")
-
-
-def _status(field: str) -> float:
-    kibibytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
-    if kibibytes is None:
-        raise RuntimeError(f"/proc/self/status has no {field}")
-    return int(kibibytes[1]) * 1024 / 1e6
 
 
 def _seconds_of_others() -> float:

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable
 
 import torch
-from measure import Finding, conclude, parser, peak_megabytes
+from measure import Finding, conclude, parser
 from torch import Tensor
 
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
+from lookalike.running.machine import peak_megabytes
 
 LIMIT_GB = 1.5  # of 60,502 images: 1.46 where the metrics were written
 

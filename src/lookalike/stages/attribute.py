@@ -15,6 +15,7 @@ from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.metrics.attention import OBJECT, described
 from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
+from lookalike.running.machine import job_device
 from lookalike.training.images import Images, batches, in_order
 from lookalike.training.roles import read_role, test_roles
 
@@ -37,7 +38,7 @@ def attribute(*, model: str, manifest: str, root: str, attributions: str, worker
     Raises:
         ValueError: for a model that is no ``Embedder``.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = job_device()
     embedder, about = load_model(model)
     if not isinstance(embedder, Embedder):
         raise ValueError(f"{model} holds {type(embedder).__name__}; attention is measured of an Embedder only")

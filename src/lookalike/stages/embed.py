@@ -11,6 +11,7 @@ from lookalike.files import packed_names, write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.learners.representations import REPRESENTATIONS
 from lookalike.learners.saved import CHECKPOINTS, load_model
+from lookalike.running.machine import job_device
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
 from lookalike.training.inference import represent_images
@@ -43,7 +44,7 @@ def embed(
         decoded: ``folder`` and ``limit_gb`` of a `Decoder`.
         workers: loading processes.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = job_device()
     wanted = [*embedded_roles(manifest), *(["train"] if settings["training_pictures"] else [])]
     roles = {role: read_role(manifest, root, role) for role in wanted}
     tensors = {f"labels/{role}": rows.labels for role, rows in roles.items()}

@@ -17,6 +17,7 @@ from lookalike.metrics.clustering import nmi
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
 from lookalike.metrics.tally import Levels
+from lookalike.running.machine import job_device
 from lookalike.tracking import log_scores
 from lookalike.training.learner import named
 
@@ -52,7 +53,7 @@ def evaluate(
         ValueError: if the embeddings are of an older format, or the manifest behind them has no column for a level.
     """
     began = time.monotonic()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = job_device()
     tensors, about = read_tensors(embeddings)
     tensors = {name: tensor.to(device) for name, tensor in tensors.items() if not name.startswith("names/")}
     query, gallery = searching_roles(tensors)

@@ -15,6 +15,7 @@ from lookalike.data.checksums import file_digest
 from lookalike.files import write_json
 from lookalike.learners.saved import CHECKPOINTS, load_model
 from lookalike.models.embedder import Embedder
+from lookalike.running.machine import job_device
 from lookalike.segmentation.attention import attend
 from lookalike.segmentation.episodes import read_episodes
 from lookalike.segmentation.regions import episode_counts, mask_paths
@@ -52,7 +53,7 @@ def segment(
         ValueError: for a list that is not the one of the digest, or too short, and a model that is no ``Embedder``.
     """
     began = time.monotonic()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = job_device()
     listed = file_digest(Path(episodes))
     if Path(digest).read_text().split()[0] != listed:
         raise ValueError(f"{episodes} is not the list whose digest {digest} holds; remove both to draw it anew")

@@ -15,6 +15,7 @@ from lookalike.learners import LEARNERS
 from lookalike.metrics.search import FirstRank, Search
 from lookalike.models.backbones import weights_digest
 from lookalike.parameters import canonical
+from lookalike.running.machine import job_device
 from lookalike.samplers import build_sampler
 from lookalike.tracking import Tracked
 from lookalike.training.acceleration import accelerate
@@ -69,7 +70,7 @@ def train(
         resume_every_s: seconds after which the end of an epoch writes ``resume`` anew.
         workers: loading processes.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = job_device()
     seed_everything(seed)
     training = read_role(manifest, root, "train")
     others: list[Path] = []

@@ -160,10 +160,12 @@ def attempt(action: Callable[[], Any], otherwise: str) -> bool:
 def _environment() -> dict[str, str]:
     import torch
 
+    from lookalike.running.machine import device_name, job_device
+
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         commit = subprocess.run(command, cwd=project_root(), capture_output=True, text=True, check=False).stdout.strip()
     except OSError:  # no git here
         commit = ""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{platform.machine()} CPU"
-    return {"commit": commit or "unknown", "hardware": device, "torch": torch.__version__, "host": platform.node()}
+    hardware = device_name(job_device())
+    return {"commit": commit or "unknown", "hardware": hardware, "torch": torch.__version__, "host": platform.node()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 from lookalike.command.costs.stepping import measured_learner, now
 from lookalike.paths import project_root
 from lookalike.plan.timings import seconds
+from lookalike.running.machine import device_name, job_device
 
 PER_CLASS = 2
 PICTURES = 8  # of a measured step
@@ -102,12 +102,9 @@ def _compares_all_pairs(train: Mapping[str, Any]) -> bool:
 
 def device_at_hand() -> tuple[torch.device, str]:
     """The device that jobs would use, and what it calls itself."""
-    if torch.cuda.is_available():
-        return torch.device("cuda"), torch.cuda.get_device_name()
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return torch.device("cpu"), f"one core of the CPU ({names[0] if names else 'unnamed'})"
+    device = job_device()
+    name = device_name(device)
+    return device, name if device.type == "cuda" else f"one core of the CPU ({name})"
 
 
 def _measured(train: Mapping[str, Any], device: torch.device, pictures: int) -> float:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import platform
-import re
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +17,7 @@ from torch import nn
 from lookalike.figures.parts.form import Check, Figure, Run
 from lookalike.losses import LOSSES
 from lookalike.running.devices import visible_devices
+from lookalike.running.machine import device_name, peak_megabytes, resident_megabytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -79,9 +77,12 @@ def measure(kind: str, loss: Mapping[str, Any], size: int, options: Mapping[str,
             torch.cuda.synchronize()
         if repeat >= 0:
             seconds.append(time.perf_counter() - start)
-    device = torch.cuda.get_device_name() if kind == "cuda" else _processor()
-    found = {"seconds": statistics.median(seconds), "megabytes": _peak(kind) - before}
-    return {**found, "device": device, "threads": torch.get_num_threads()}
+    return {
+        "seconds": statistics.median(seconds),
+        "megabytes": _peak(kind) - before,
+        "device": device_name(torch.device(kind)),
+        "threads": torch.get_num_threads(),
+    }
 
 
 def draw(frame: pd.DataFrame) -> Picture:
@@ -165,24 +166,11 @@ def _send(pipe: Connection, threads: int, *arguments: Any) -> None:
 
 
 def _held(kind: str) -> float:
-    return torch.cuda.memory_allocated() / 1e6 if kind == "cuda" else _status("VmRSS")
+    return torch.cuda.memory_allocated() / 1e6 if kind == "cuda" else resident_megabytes()
 
 
 def _peak(kind: str) -> float:
-    return torch.cuda.max_memory_allocated() / 1e6 if kind == "cuda" else _status("VmHWM")
-
-
-def _status(field: str) -> float:
-    """Megabytes of this process: ``VmRSS`` now, ``VmHWM`` at most, which unlike `resource`'s is its own alone."""
-    kibibytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
-    if kibibytes is None:
-        raise RuntimeError(f"/proc/self/status has no {field}")
-    return int(kibibytes[1]) * 1024 / 1e6
-
-
-def _processor() -> str:
-    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    return model[1].strip() if model else platform.machine()
+    return torch.cuda.max_memory_allocated() / 1e6 if kind == "cuda" else peak_megabytes()
 
 
 SCALABILITY = Figure(data, draw, checks)

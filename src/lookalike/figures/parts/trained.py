@@ -15,6 +15,7 @@ from lookalike.data import read_manifest
 from lookalike.figures.parts.form import Run
 from lookalike.learners.saved import load_model
 from lookalike.metrics.attention import OBJECT
+from lookalike.running.machine import job_device
 from lookalike.training.images import Images, batches
 from lookalike.training.roles import test_roles
 
@@ -105,7 +106,7 @@ def read_trained(run: Run, kind: type[nn.Module]) -> tuple[nn.Module, Mapping[st
     Raises:
         ValueError: if the file holds another kind of model.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = job_device()
     model, about = load_model(run.path)
     if not isinstance(model, kind):
         raise ValueError(f"{run.path} holds {type(model).__name__}, this figure needs {kind.__name__}")

@@ -1,0 +1,48 @@
+"""What this process runs on and holds of it, as torch and the system tell it."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+
+import torch
+
+
+def job_device() -> torch.device:
+    """The device of a job: the only one that `own_device` left it, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def device_name(device: torch.device) -> str:
+    """What a device calls itself; of the CPU its model, or where the system has none to tell its architecture."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    path = Path("/proc/cpuinfo")
+    model = re.search(r"^model name\s*:\s*(.+)", path.read_text(), re.MULTILINE) if path.is_file() else None
+    return model[1].strip() if model else platform.machine()
+
+
+def resident_megabytes() -> float:
+    """Memory that this process holds now.
+
+    Raises:
+        OSError: where the system has no ``/proc``.
+    """
+    return _status("VmRSS")
+
+
+def peak_megabytes() -> float:
+    """Largest memory that this process has held; unlike `resource`'s it does not begin with that of the caller.
+
+    Raises:
+        OSError: where the system has no ``/proc``.
+    """
+    return _status("VmHWM")
+
+
+def _status(field: str) -> float:
+    kibibytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
+    if kibibytes is None:
+        raise OSError(f"/proc/self/status has no {field}")
+    return int(kibibytes[1]) * 1024 / 1e6
