@@ -68,6 +68,13 @@ from lookalike.miners import MINERS
 class MinedLoss:
     def __init__(self, miner="near"):
         self.miner = MINERS[miner]
+
+
+class StatedLoss:
+    mining = dict(miner="near")
+
+    def __init__(self):
+        self.miner = MINERS[self.mining["miner"]]
 """,
     "stage.py": """
 from lookalike.losses import LOSSES
@@ -153,8 +160,9 @@ def test_an_import_inside_a_function_counts(package):
     assert all(after[name] != before[name] for name in before)
 
 
-def test_an_entry_that_is_only_chosen_by_a_default_counts(package):
-    entry_point = ["lookalike.losses.mined:MinedLoss"]
+@pytest.mark.parametrize("name", ["MinedLoss", "StatedLoss"])
+def test_an_entry_that_is_only_chosen_by_a_default_or_an_attribute_counts(package, name):
+    entry_point = [f"lookalike.losses.mined:{name}"]
     before = code.code_digest(entry_point)
     edit(package / "miners.py", "return 2", "return 3")
     forget()
@@ -181,6 +189,24 @@ def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one(package)
     forget()
     assert code.constructor_arguments("lookalike.losses.plain:PlainLoss") == set()
     assert code.constructor_arguments("lookalike.losses.plain:NextLoss") == {"margin", "classes"}
+
+
+def test_unpacked_options_stand_for_their_keys_and_other_keywords_for_nothing(package):
+    (package / "losses" / "open.py").write_text(
+        "from typing import Any, TypedDict, Unpack\n\nfrom lookalike.losses.first import FirstLoss\n\n\n"
+        "class Options(TypedDict, total=False):\n    miner: str\n    seed: int\n\n\n"
+        "class OpenLoss(FirstLoss):\n"
+        "    def __init__(self, *, weight=1, **options: Unpack[Options]):\n        super().__init__(**options)\n\n\n"
+        "class AnyLoss(FirstLoss):\n"
+        "    def __init__(self, *, weight=1, **options: Any):\n        super().__init__(**options)\n\n\n"
+        "class ManyLoss(FirstLoss):\n"
+        "    def __init__(self, *, weight=1, **options: FirstLoss):\n        super().__init__()\n"
+    )
+    forget()
+    assert code.constructor_arguments("lookalike.losses.open:Options") == {"miner", "seed"}
+    assert code.constructor_arguments("lookalike.losses.open:OpenLoss") == {"weight", "miner", "seed"}
+    assert code.constructor_arguments("lookalike.losses.open:AnyLoss") == {"weight"}
+    assert code.constructor_arguments("lookalike.losses.open:ManyLoss") == {"weight"}
 
 
 def test_an_option_named_like_a_loss_does_not_choose_it(package):

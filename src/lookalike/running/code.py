@@ -99,7 +99,9 @@ def _lookup(module: str, name: str) -> dict[str, str]:
 @cache
 def constructor_arguments(definition: str) -> frozenset[str]:
     """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__`` in the package, or
-    its fields if it is a dataclass; none if it leaves building to a class of another package.
+    its fields if it is a dataclass or a typed dictionary; none if it leaves building to a class of another package.
+
+    ``**keywords: Unpack[Options]`` stands for the fields of ``Options``, any other ``**keywords`` for nothing.
 
     Raises:
         ValueError: if there is no such definition.
@@ -108,7 +110,8 @@ def constructor_arguments(definition: str) -> frozenset[str]:
     node = _parse(module).definitions.get(name)
     if isinstance(node, ast.ClassDef):
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
-        if not methods and any("dataclass" in ast.dump(decorator) for decorator in node.decorator_list):
+        makers = "".join(ast.dump(each) for each in (*node.decorator_list, *node.bases))
+        if not methods and ("dataclass" in makers or "TypedDict" in makers):
             targets = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
             return frozenset(target.id for target in targets if isinstance(target, ast.Name))
         if not methods:
@@ -117,8 +120,11 @@ def constructor_arguments(definition: str) -> frozenset[str]:
         node = methods[0]
     if not isinstance(node, ast.FunctionDef):
         raise ValueError(f"{definition} is no function and no class of this package")
-    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    return frozenset(names) - {"self"}
+    names = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)} - {"self"}
+    match node.args.kwarg:
+        case ast.arg(annotation=ast.Subscript(value=ast.Name("Unpack"), slice=options)):
+            names.update(*(constructor_arguments(":".join(target)) for target in _uses(module, options)))
+    return frozenset(names)
 
 
 @cache
@@ -143,21 +149,22 @@ def _closure(entry_points: tuple[str, ...], selected: frozenset[str]) -> set[tup
 
 
 def _defaults(reached: set[tuple[str, str]]) -> frozenset[str]:
-    """Strings that arguments default to: a loss whose miner is ``"random"`` unless told otherwise uses that miner."""
-    return frozenset(
-        value for module, name in reached for value in _argument_defaults(_parse(module).definitions[name])
-    )
+    """Strings that arguments default to, and those that attributes of classes hold: a loss whose miner is ``"random"``
+    unless told otherwise uses that miner.
+    """
+    return frozenset(value for module, name in reached for value in _defaults_in(_parse(module).definitions[name]))
 
 
 @cache
-def _argument_defaults(statement: ast.stmt) -> frozenset[str]:
-    return frozenset(
-        default.value
-        for node in _nodes(statement)
-        if isinstance(node, ast.arguments)
-        for default in (*node.defaults, *node.kw_defaults)
-        if isinstance(default, ast.Constant) and isinstance(default.value, str)
-    )
+def _defaults_in(statement: ast.stmt) -> frozenset[str]:
+    defaults: list[ast.AST | None] = []
+    for node in _nodes(statement):
+        if isinstance(node, ast.arguments):
+            defaults += (*node.defaults, *node.kw_defaults)
+        elif isinstance(node, ast.ClassDef):
+            values = [each.value for each in node.body if isinstance(each, ast.Assign | ast.AnnAssign)]
+            defaults += [part for value in values if value is not None for part in _nodes(value)]
+    return frozenset(each.value for each in defaults if isinstance(each, ast.Constant) and isinstance(each.value, str))
 
 
 def _targets(entry: str) -> list[tuple[str, str]]:
