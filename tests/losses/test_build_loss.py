@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import inspect
+from typing import Unpack
 
 import pytest
 import torch
 from torch import nn
 
-from lookalike.losses import LOSSES, build_loss
+from lookalike.losses import LOSSES, arguments_of, build_loss
+from lookalike.losses.batch import BatchLoss, Mining, MiningOptions
 from lookalike.losses.margin import MarginLoss
+from lookalike.miners import MINERS, SemihardMiner
 from lookalike.running import code
 
 NAMES = {
@@ -26,7 +29,53 @@ def test_every_baseline_has_its_name():
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_every_loss_is_found_in_the_syntax_tree_with_all_its_arguments(name):
     definition = code.lookup("lookalike.losses", "LOSSES")[name]
-    assert code.constructor_arguments(definition) == set(inspect.signature(LOSSES[name]).parameters)
+    assert code.constructor_arguments(definition) == arguments_of(LOSSES[name]).keys()
+
+
+def test_mining_options_are_the_keywords_of_a_loss_of_tuples_and_no_loss_takes_others():
+    assert MiningOptions.__annotations__.keys() == inspect.signature(BatchLoss).parameters.keys() - {"classes"}
+    for loss in (loss for loss in LOSSES.values() if "miner" in arguments_of(loss)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'minor'"):
+            loss(minor="random", **({"classes": 2} if loss is MarginLoss else {}))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in NAMES if getattr(LOSSES[name], "mining", Mining()).miner))
+def test_the_miner_that_a_loss_states_is_built_and_is_part_of_its_code(name):
+    stated = LOSSES[name].mining
+    loss = build_loss(name, {}, classes=2, embedding_dim=2)
+    assert type(loss.miner) is MINERS[stated.miner]
+    assert {key: getattr(loss.miner, key) for key in stated.parameters or {}} == (stated.parameters or {})
+    definition = code.lookup("lookalike.losses", "LOSSES")[name]
+    assert stated.miner in code._defaults(code._closure((definition,), frozenset()))
+
+
+class ShortLoss(BatchLoss):
+    mining = Mining("semihard", {"triplets_per_anchor": 2})
+
+    def batch_loss(self, embeddings, labels, tuples):
+        return embeddings[tuples[0]].sum()
+
+
+class LongerLoss(ShortLoss):
+    def __init__(self, *, weight: float = 1.0, **mining: Unpack[MiningOptions]):
+        super().__init__(**mining)
+        self.weight = weight
+
+
+@pytest.mark.parametrize("kind", [ShortLoss, LongerLoss])
+def test_a_loss_states_its_miner_and_can_be_told_another(kind, monkeypatch):
+    monkeypatch.setitem(LOSSES, "short", kind)
+    build = lambda **parameters: build_loss("short", parameters, classes=2, embedding_dim=2).miner  # noqa: E731
+    assert isinstance(build(), SemihardMiner)
+    assert build().triplets_per_anchor == 2
+    assert build(miner="semihard").triplets_per_anchor == 2
+    assert build(miner="softhard").triplets_per_anchor == 1
+    assert build(miner_parameters={}).triplets_per_anchor == 1
+    assert build(miner=None) is None
+    generator = torch.Generator()
+    assert kind(generator=generator).miner.generator is generator
+    with pytest.raises(ValueError, match="loss 'short', parameter: unknown 'minor', did you mean 'miner'"):
+        build(minor="random")
 
 
 def test_a_parameter_that_a_loss_needs_is_asked_for():

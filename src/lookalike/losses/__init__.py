@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from lookalike.checks import require_keys, require_known
+from lookalike.losses.batch import BatchLoss, MiningOptions
 from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss, SquaredContrastiveLoss
 from lookalike.losses.identity import PartCrossEntropyLoss
 from lookalike.losses.margin import MarginLoss
@@ -68,6 +69,18 @@ LOSSES: dict[str, type[nn.Module]] = {
 }
 
 
+def arguments_of(loss: type[nn.Module]) -> dict[str, bool]:
+    """Names of the arguments that a loss takes and whether it needs them; ``**mining`` stands for `MiningOptions`."""
+    taken: dict[str, bool] = {}
+    for argument in inspect.signature(loss).parameters.values():
+        if argument.kind is argument.VAR_KEYWORD:
+            # Any other loss without a constructor shows that of nn.Module, which takes anything and wants nothing.
+            taken |= dict.fromkeys(MiningOptions.__annotations__ if issubclass(loss, BatchLoss) else (), False)
+        elif argument.kind is not argument.VAR_POSITIONAL:
+            taken[argument.name] = argument.default is argument.empty
+    return taken
+
+
 def build_loss(
     name: str,
     parameters: Mapping[str, Any],
@@ -90,17 +103,12 @@ def build_loss(
             those it has, or one that it needs and does not get.
     """
     require_known("loss", name, LOSSES)
-    # A loss without a constructor of its own shows that of its base, which takes anything and wants nothing.
-    arguments = {
-        key: argument
-        for key, argument in inspect.signature(LOSSES[name]).parameters.items()
-        if argument.kind not in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
-    }
+    arguments = arguments_of(LOSSES[name])
     offered = {"classes": classes, "embedding_dim": embedding_dim, "generator": generator}
     known = arguments.keys() - offered.keys()
     require_keys(f"loss {name!r}, parameter", parameters, known)
     given = {**parameters, **{key: value for key, value in offered.items() if key in arguments}}
-    missing = [key for key, argument in arguments.items() if argument.default is argument.empty and key not in given]
+    missing = [key for key, is_needed in arguments.items() if is_needed and key not in given]
     if missing:
         raise ValueError(f"loss {name!r} needs {', '.join(missing)}")
     return LOSSES[name](**given)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from types import EllipsisType
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -39,13 +40,31 @@ def same_class(similarity: Tensor, labels: Tensor) -> Tensor:
     return labels[:, None] == labels[None, :]
 
 
+class Mining(NamedTuple):
+    """How a loss chooses tuples unless it is told otherwise: a name of :data:`MINERS`, and parameters of that miner."""
+
+    miner: str | None = None  # None takes all tuples of the batch
+    parameters: Mapping[str, Any] | None = None
+
+
+class MiningOptions(TypedDict, total=False):
+    """Keywords of :class:`BatchLoss` that a loss with arguments of its own takes as ``**mining`` and hands up."""
+
+    miner: str | None
+    miner_parameters: Mapping[str, Any] | None
+    generator: torch.Generator | None
+
+
 class BatchLoss(nn.Module, ABC):
     """A loss over one batch, called like one of pytorch-metric-learning.
 
+    Subclasses write the formula, :meth:`batch_loss`, and state how they choose tuples, :attr:`mining`.
+
     Args:
         classes: number of classes where the loss keeps a value per class, else ``None``.
-        miner: a name of :data:`lookalike.miners.MINERS`, or ``None`` for all tuples of the batch.
-        miner_parameters: of the miner, by name.
+        miner: a name of :data:`lookalike.miners.MINERS`, or ``None`` for all tuples of the batch; left out, that of
+            :attr:`mining`.
+        miner_parameters: of the miner, by name; ``None`` for what :attr:`mining` says of it, else for its defaults.
         generator: what the miner draws from; ``None`` is the global generator.
 
     Raises:
@@ -54,16 +73,21 @@ class BatchLoss(nn.Module, ABC):
     """
 
     reads_length: ClassVar[bool] = False  # whether unit vectors would give another loss than the embeddings themselves
+    mining: ClassVar[Mining] = Mining()
 
     def __init__(
         self,
         *,
         classes: int | None = None,
-        miner: str | None = None,
+        miner: str | EllipsisType | None = ...,
         miner_parameters: Mapping[str, Any] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        if miner is ...:
+            miner = self.mining.miner
+        if miner_parameters is None and miner == self.mining.miner:
+            miner_parameters = self.mining.parameters
         if miner is None and miner_parameters:
             raise ValueError(f"miner_parameters {dict(miner_parameters)} without a miner")
         self.classes = classes
@@ -107,16 +131,8 @@ class LibraryLoss(BatchLoss):
     The library takes a batch with no more than one pair of each kind for an empty one, and returns 0.
     """
 
-    def __init__(
-        self,
-        criterion: nn.Module,
-        *,
-        classes: int | None = None,
-        miner: str | None = None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(classes=classes, miner=miner, miner_parameters=miner_parameters, generator=generator)
+    def __init__(self, criterion: nn.Module, *, classes: int | None = None, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(classes=classes, **mining)
         self.criterion = criterion
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:

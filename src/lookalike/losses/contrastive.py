@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +12,7 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero
+from lookalike.losses.batch import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 
@@ -24,19 +23,15 @@ class ContrastiveLoss(LibraryLoss):
     Source: DIML Table 1, row Contrastive, numbers of the released code.
     """
 
+    mining = Mining("distance_weighted")
+
     def __init__(
-        self,
-        *,
-        positive_margin: float = 0.0,
-        negative_margin: float = 1.0,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
+        self, *, positive_margin: float = 0.0, negative_margin: float = 1.0, **mining: Unpack[MiningOptions]
     ) -> None:
         criterion = LibraryContrastiveLoss(
             positive_margin, negative_margin, distance=LpDistance(), reducer=MeanReducer()
         )
-        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(criterion, **mining)
 
 
 class CosineContrastiveLoss(LibraryLoss):
@@ -46,18 +41,12 @@ class CosineContrastiveLoss(LibraryLoss):
     """
 
     def __init__(
-        self,
-        *,
-        positive_margin: float = 0.9,
-        negative_margin: float = 0.6,
-        miner: str | None = None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
+        self, *, positive_margin: float = 0.9, negative_margin: float = 0.6, **mining: Unpack[MiningOptions]
     ) -> None:
         criterion = LibraryContrastiveLoss(
             positive_margin, negative_margin, distance=CosineSimilarity(), reducer=AvgNonZeroReducer()
         )
-        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(criterion, **mining)
 
 
 class SquaredContrastiveLoss(BatchLoss):
@@ -68,15 +57,8 @@ class SquaredContrastiveLoss(BatchLoss):
     one over all negatives would fade while most of them lie beyond the margin.
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.5,
-        miner: str | None = None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+    def __init__(self, *, margin: float = 0.5, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
         self.margin = margin
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:

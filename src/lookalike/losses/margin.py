@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +10,7 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triple
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
-from lookalike.losses.batch import BatchLoss, pair_distance
+from lookalike.losses.batch import BatchLoss, Mining, MiningOptions, pair_distance
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 
@@ -32,7 +31,10 @@ class MarginLoss(BatchLoss):
         boundary: where all boundaries start, a Euclidean distance between unit vectors.
         divisor: the sum is divided by the number of triplets in which at least one term is positive (``either``, the
             code of DIML and its tables) or by the number of positive terms (``both``, the library and AVSL).
+        mining: see :class:`BatchLoss`.
     """
+
+    mining = Mining("distance_weighted")
 
     def __init__(
         self,
@@ -41,11 +43,9 @@ class MarginLoss(BatchLoss):
         margin: float = 0.2,
         boundary: float = 1.2,
         divisor: Divisor = "either",
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
+        **mining: Unpack[MiningOptions],
     ) -> None:
-        super().__init__(classes=classes, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(classes=classes, **mining)
         require_known("divisor", divisor, get_args(Divisor))
         self.margin, self.divisor = margin, divisor
         self.boundaries = nn.Parameter(torch.full((classes,), float(boundary)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +13,7 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
 from torch import Tensor
 
 from lookalike.checks import require_known
-from lookalike.losses.batch import BatchLoss, LibraryLoss, pair_mask
+from lookalike.losses.batch import BatchLoss, LibraryLoss, Mining, MiningOptions, pair_mask
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 
@@ -32,10 +31,10 @@ class MultiSimilarityLoss(LibraryLoss):
         beta: scale of the negatives.
         base: cosine similarity that both kinds are compared with.
         average_over: ``active`` anchors, those with a positive loss (DIML), or ``all`` items (the library).
-        miner: a name of :data:`lookalike.miners.MINERS`, ``None`` for all pairs.
-        miner_parameters: of the miner.
-        generator: what the miner draws from.
+        mining: see :class:`BatchLoss`.
     """
+
+    mining = Mining("multi_similarity")
 
     def __init__(
         self,
@@ -44,14 +43,12 @@ class MultiSimilarityLoss(LibraryLoss):
         beta: float = 40.0,
         base: float = 0.5,
         average_over: AverageOver = "active",
-        miner: str | None = "multi_similarity",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
+        **mining: Unpack[MiningOptions],
     ) -> None:
         require_known("average_over", average_over, get_args(AverageOver))
         reducer = AvgNonZeroReducer() if average_over == "active" else MeanReducer()
         criterion = LibraryMultiSimilarityLoss(alpha, beta, base, reducer=reducer)
-        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(criterion, **mining)
 
 
 class NTXentLoss(LibraryLoss):
@@ -60,16 +57,9 @@ class NTXentLoss(LibraryLoss):
     Source: Contextual, Section 5 baselines.
     """
 
-    def __init__(
-        self,
-        *,
-        temperature: float = 0.07,
-        miner: str | None = None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, *, temperature: float = 0.07, **mining: Unpack[MiningOptions]) -> None:
         criterion = LibraryNTXentLoss(temperature)
-        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(criterion, **mining)
 
 
 class HistogramLoss(BatchLoss):
@@ -80,17 +70,10 @@ class HistogramLoss(BatchLoss):
     Differs: the library's loss breaks off with an index error where a similarity is exactly 1; the values agree.
     """
 
-    def __init__(
-        self,
-        *,
-        bins: int = 64,
-        miner: str | None = None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, *, bins: int = 64, **mining: Unpack[MiningOptions]) -> None:
         if bins < 1:
             raise ValueError(f"bins={bins} must be at least 1")
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(**mining)
         self.bins = bins
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:

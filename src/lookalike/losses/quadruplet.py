@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_distance
+from lookalike.losses.batch import BatchLoss, Mining, MiningOptions, mean_or_zero, pair_distance
 from lookalike.losses.triplet import LIBRARY_MINING
 from lookalike.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
 from lookalike.tensors import unit
@@ -30,18 +29,12 @@ class QuadrupletLoss(BatchLoss):
     batch has no third class contribute the first term only.
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        fourth_margin: float = 0.2,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+    mining = Mining("distance_weighted")
+
+    def __init__(self, *, margin: float = 0.2, fourth_margin: float = 0.2, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
         self.margin, self.fourth_margin = margin, fourth_margin
-        self.generator = generator
+        self.generator = mining.get("generator")
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
         """The loss for chosen triplets."""
@@ -71,18 +64,11 @@ class TwoHingeQuadrupletLoss(BatchLoss):
     :class:`lookalike.losses.triplet.TripletLoss`.
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        if miner == "distance_weighted" and miner_parameters is None:
-            miner_parameters = LIBRARY_MINING
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
-        self.margin, self.generator = margin, generator
+    mining = Mining("distance_weighted", LIBRARY_MINING)
+
+    def __init__(self, *, margin: float = 0.2, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
+        self.margin, self.generator = margin, mining.get("generator")
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
         """The loss for chosen triplets."""

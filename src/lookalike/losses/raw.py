@@ -6,15 +6,14 @@ Each adds a small multiple of the mean length of the embeddings, also for a batc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, logsumexp
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, mean_or_zero, pair_mask
+from lookalike.losses.batch import BatchLoss, Mining, MiningOptions, mean_or_zero, pair_mask
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 
@@ -61,16 +60,10 @@ class NPairLoss(BatchLoss):
     """
 
     reads_length = True
+    mining = Mining("npair")
 
-    def __init__(
-        self,
-        *,
-        length_weight: float = 0.005,
-        miner: str | None = "npair",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+    def __init__(self, *, length_weight: float = 0.005, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
         self.length_weight = length_weight
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
@@ -87,6 +80,7 @@ class AngularLoss(BatchLoss):
     """
 
     reads_length = True
+    mining = Mining("npair")
 
     def __init__(
         self,
@@ -94,11 +88,9 @@ class AngularLoss(BatchLoss):
         degrees: float = 45.0,
         angular_weight: float = 2.0,
         length_weight: float = 0.005,
-        miner: str | None = "npair",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
+        **mining: Unpack[MiningOptions],
     ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(**mining)
         if not 0 < degrees < 90:
             raise ValueError(f"degrees={degrees} is outside (0, 90)")
         self.degrees, self.angular_weight, self.length_weight = degrees, angular_weight, length_weight
@@ -121,16 +113,8 @@ class GeneralisedLiftedLoss(BatchLoss):
 
     reads_length = True
 
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        length_weight: float = 0.005,
-        miner: str | None = None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+    def __init__(self, *, margin: float = 1.0, length_weight: float = 0.005, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
         self.margin, self.length_weight = margin, length_weight
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:

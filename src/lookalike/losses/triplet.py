@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Unpack
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +13,7 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, LibraryLoss, mean_or_zero
+from lookalike.losses.batch import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 
@@ -29,18 +28,11 @@ class TripletLoss(LibraryLoss):
     library does with 4 items per class.
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.05,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        if miner == "distance_weighted" and miner_parameters is None:
-            miner_parameters = LIBRARY_MINING
+    mining = Mining("distance_weighted", LIBRARY_MINING)
+
+    def __init__(self, *, margin: float = 0.05, **mining: Unpack[MiningOptions]) -> None:
         criterion = TripletMarginLoss(margin, distance=LpDistance(), reducer=AvgNonZeroReducer())
-        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(criterion, **mining)
 
 
 class SquaredTripletLoss(LibraryLoss):
@@ -49,72 +41,33 @@ class SquaredTripletLoss(LibraryLoss):
     Source: DIML Table 1, rows Triplet-R, -S, -H and -D, which differ in the miner only.
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None,
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, *, margin: float = 0.2, **mining: Unpack[MiningOptions]) -> None:
         criterion = TripletMarginLoss(margin, distance=LpDistance(power=2), reducer=MeanReducer())
-        super().__init__(criterion, miner=miner, miner_parameters=miner_parameters, generator=generator)
+        super().__init__(criterion, **mining)
 
 
 class RandomTripletLoss(SquaredTripletLoss):
     """Row Triplet-R of DIML Table 1."""
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None = "random",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+    mining = Mining("random")
 
 
 class SemihardTripletLoss(SquaredTripletLoss):
     """Row Triplet-S of DIML Table 1."""
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None = "semihard",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+    mining = Mining("semihard")
 
 
 class SofthardTripletLoss(SquaredTripletLoss):
     """Row Triplet-H of DIML Table 1."""
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None = "softhard",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+    mining = Mining("softhard")
 
 
 class DistanceWeightedTripletLoss(SquaredTripletLoss):
     """Row Triplet-D of DIML Table 1."""
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(margin=margin, miner=miner, miner_parameters=miner_parameters, generator=generator)
+    mining = Mining("distance_weighted")
 
 
 class SNRLoss(BatchLoss):
@@ -125,15 +78,10 @@ class SNRLoss(BatchLoss):
     and holds ``(B, B, D)`` differences; variances are clamped to the machine epsilon.
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        miner: str | None = "distance_weighted",
-        miner_parameters: Mapping[str, Any] | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(miner=miner, miner_parameters=miner_parameters, generator=generator)
+    mining = Mining("distance_weighted")
+
+    def __init__(self, *, margin: float = 0.2, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
         self.margin = margin
 
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
