@@ -52,7 +52,9 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
         family = families[number]
         surname, order = f"{next(places[family])}_{family}", BUILDS[family].order
         names = [f"{prefix}_{surname}" for prefix in PREFIXES]
-        complexes.append([Species(name, family, order, number, own) for name, own in zip(names, members, strict=True)])
+        complexes.append(
+            [Species(name, family, order, number, traits) for name, traits in zip(names, members, strict=True)]
+        )
     return in_halves(complexes, train_classes, test_classes)
 
 

@@ -11,10 +11,10 @@ class Build:
 
     Attributes:
         order: the group above the family.
-        depth: of the body.
+        depth: depth of the body.
         tilt: how far the breast is raised.
         head: radius.
-        reach: from the shoulder to the middle of the head, forwards and upwards.
+        reach: way from the shoulder to the middle of the head, forwards and upwards.
         beak: length, depth at its base, and drop of its tip.
         tail: length, width, and how far it hangs below the line of the body.
         leg: visible length.

@@ -45,7 +45,7 @@ def film(figure: Figure, stranger: Figure | None, camera: Camera, nuisance: Nuis
     """The figure in a box that a detector drew around it, loose and off its centre.
 
     Args:
-        figure: as seen from the camera's side.
+        figure: the person, as seen from the camera's side.
         stranger: who walks past in front, at the edge of the box.
         camera: decides background and colour of the light.
         nuisance: how far the conditions vary; sizes are relative to the height of the box for ``extent`` and to its

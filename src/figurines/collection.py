@@ -14,10 +14,10 @@ class Collection:
     """The species of a data set and their pictures, which are taken when they are asked for.
 
     Attributes:
-        species: in the order of their class ids.
+        species: all species, in the order of their class ids.
         train_classes: number of species for training; they come first.
         shots: number of pictures of each species.
-        shoot: takes a picture, given the species' place and the picture's number among those of the species.
+        shoot: takes a picture, given the index of the species and the picture's number among those of the species.
     """
 
     species: Sequence[Species]
@@ -25,7 +25,7 @@ class Collection:
     shots: Sequence[int]
     shoot: Callable[[int, int], Picture]
 
-    def pictures(self, place: int) -> Iterator[tuple[int, Picture]]:
+    def pictures(self, index: int) -> Iterator[tuple[int, Picture]]:
         """The pictures of one species with their numbers, from 0."""
-        for number in range(self.shots[place]):
-            yield number, self.shoot(place, number)
+        for number in range(self.shots[index]):
+            yield number, self.shoot(index, number)

@@ -24,7 +24,7 @@ class Pose:
     """Where and how a figure stands in a picture.
 
     Attributes:
-        centre: of the figure's frame, in pixels of the picture.
+        centre: centre of the figure's frame, in pixels of the picture.
         extent: longer side of the frame in pixels.
         mirrored: whether the figure faces left.
         rotation: clockwise, in degrees.

@@ -36,7 +36,8 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
     for number, members in enumerate(complexes_by_family(families, TRAITS, TELLING, COMPLEX_SIZE, rng)):
         names = [f"{families[number]}_{number}{letter}" for letter in "abc"]
         kinds = [
-            Species(name, families[number], "WOMEN", number, own) for name, own in zip(names, members, strict=True)
+            Species(name, families[number], "WOMEN", number, traits)
+            for name, traits in zip(names, members, strict=True)
         ]
         complexes.append(kinds)
     return in_halves(complexes, train_classes, test_classes)

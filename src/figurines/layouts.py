@@ -34,15 +34,15 @@ def write_cub(root: Path, collection: Collection) -> None:
     boxes: list[str] = []
     halves: list[str] = []
     parts: list[str] = []
-    for place, kind in enumerate(species):
-        for number, picture in collection.pictures(place):
+    for index, kind in enumerate(species):
+        for number, picture in collection.pictures(index):
             image = len(images) + 1
-            stem = f"{folders[place]}/{kind.name}_{number + 1:04d}_{image}"
+            stem = f"{folders[index]}/{kind.name}_{number + 1:04d}_{image}"
             save(picture.image, home / "images" / f"{stem}.jpg")
             save(picture.mask, root / "segmentations" / f"{stem}.png")
             left, top, right, bottom = picture.box
             images.append(f"{image} {stem}.jpg")
-            labels.append(f"{image} {place + 1}")
+            labels.append(f"{image} {index + 1}")
             boxes.append(f"{image} {left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}")
             halves.append(f"{image} {(number + 1) % 2}")
             for part, name in enumerate(PARTS, start=1):
@@ -72,13 +72,13 @@ def _part(picture: Picture, name: str) -> tuple[int, int, bool]:
 def write_cars(root: Path, collection: Collection) -> None:
     """Cars196 in the combined packaging: ``car_ims/`` and ``cars_annos.mat``, and a hierarchy."""
     rows: list[tuple[object, ...]] = []
-    for place in range(len(collection.species)):
-        for number, picture in collection.pictures(place):
+    for index in range(len(collection.species)):
+        for number, picture in collection.pictures(index):
             path = f"car_ims/{len(rows) + 1:06d}.jpg"
             save(picture.image, root / path)
             left, top, right, bottom = picture.box
             corners = (np.uint16(value) for value in (left + 1, top + 1, right, bottom))  # from 1, both included
-            rows.append((path, *corners, np.uint16(place + 1), np.uint8(number % 2)))
+            rows.append((path, *corners, np.uint16(index + 1), np.uint8(number % 2)))
     fields = ("relative_im_path", "bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2", "class", "test")
     annotations = np.array(rows, dtype=[(field, object) for field in fields])
     names = np.array([kind.name for kind in collection.species], dtype=object)
@@ -94,12 +94,12 @@ def write_products(root: Path, collection: Collection) -> None:
     home, header = root / "Stanford_Online_Products", "image_id class_id super_class_id path"
     train: list[str] = []
     test: list[str] = []
-    for place, kind in enumerate(collection.species):
-        rows = train if place < collection.train_classes else test
-        for number, picture in collection.pictures(place):
-            path = f"{kind.family}_final/{LISTING + place + 1}_{number}.JPG"
+    for index, kind in enumerate(collection.species):
+        rows = train if index < collection.train_classes else test
+        for number, picture in collection.pictures(index):
+            path = f"{kind.family}_final/{LISTING + index + 1}_{number}.JPG"
             save(picture.image, home / path)
-            rows.append(f"{len(train) + len(test) + 1} {place + 1} {list(KINDS).index(kind.family) + 1} {path}")
+            rows.append(f"{len(train) + len(test) + 1} {index + 1} {list(KINDS).index(kind.family) + 1} {path}")
     write_lines(home / "Ebay_train.txt", [header, *train])
     write_lines(home / "Ebay_test.txt", [header, *test])
     write_lines(home / "Ebay_info.txt", [header, *train, *test])
@@ -112,19 +112,19 @@ def write_shop(root: Path, collection: Collection) -> None:
     Of a test item's pictures the second, the fifth and so on are queries, the others the gallery.
     """
     train, rows = collection.train_classes, []
-    places = sorted(range(len(collection.species)), key=lambda place: (place % train if train else place, place))
-    for item, place in enumerate(places, start=1):
-        for number, picture in collection.pictures(place):
+    order = sorted(range(len(collection.species)), key=lambda index: (index % train if train else index, index))
+    for item, index in enumerate(order, start=1):
+        for number, picture in collection.pictures(index):
             colour, view = divmod(number, len(VIEWS))
-            folder = f"img/WOMEN/{collection.species[place].family}/id_{item:08d}"
+            folder = f"img/WOMEN/{collection.species[index].family}/id_{item:08d}"
             path = f"{folder}/{colour + 1:02d}_{view + 1}_{VIEWS[view]}.jpg"
             save(picture.image, root / "Img" / path)
-            role = "train" if place < train else "query" if number % 3 == 1 else "gallery"
+            role = "train" if index < train else "query" if number % 3 == 1 else "gallery"
             rows.append(f"{path:<60} id_{item:08d} {role}")
     write_lines(
         root / "Eval" / "list_eval_partition.txt", [str(len(rows)), "image_name item_id evaluation_status", *rows]
     )
-    write_traits(root, {item: collection.species[place] for item, place in enumerate(places, start=1)})
+    write_traits(root, {item: collection.species[index] for item, index in enumerate(order, start=1)})
 
 
 def save(image: Image.Image, path: Path) -> None:

@@ -29,11 +29,11 @@ def write_pascal5i(root: Path, collection: Collection) -> None:
     voc_train: list[str] = []
     sbd_val: list[str] = []
     sbd_train: list[str] = []
-    for place in range(len(collection.species)):
-        for number, picture in collection.pictures(place):
+    for index in range(len(collection.species)):
+        for number, picture in collection.pictures(index):
             if not isinstance(picture, Scene):
                 raise ValueError(f"a {type(picture).__name__} does not tell the class of each pixel, a Scene does")
-            stem = f"2012_{place + 1:02d}{number:04d}"
+            stem = f"2012_{index + 1:02d}{number:04d}"
             if number in (*VAL, *TRAIN):
                 save(picture.image, root / VOC / "JPEGImages" / f"{stem}.jpg")
                 mask = np.where(picture.edges, np.uint8(VOID), picture.classes)
@@ -61,4 +61,4 @@ def _with_palette(labels: Labels) -> Image.Image:
 
 def _channel(bits: int) -> int:
     """Every third bit, the lowest of them on top."""
-    return sum((bits >> 3 * place & 1) << 7 - place for place in range(3))
+    return sum((bits >> 3 * nth & 1) << 7 - nth for nth in range(3))

@@ -36,7 +36,10 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
     for number, members in enumerate(complexes_by_family(families, TRAITS, TELLING, COMPLEX_SIZE, rng)):
         names = [f"person_{number}{letter}" for letter in "ab"]
         complexes.append(
-            [Species(name, families[number], "people", number, own) for name, own in zip(names, members, strict=True)]
+            [
+                Species(name, families[number], "people", number, traits)
+                for name, traits in zip(names, members, strict=True)
+            ]
         )
     return in_halves(complexes, train_classes, test_classes)
 

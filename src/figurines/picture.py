@@ -23,7 +23,7 @@ class Nuisance:
 
     Attributes:
         extent: smallest and largest size of the figure.
-        shift: of its centre, either way.
+        shift: largest shift of its centre, either way.
         rotation: either way.
         squeeze: smallest width relative to height, for a figure that turns away.
         light: strength of the light's gradient and of its change from picture to picture.

@@ -122,30 +122,30 @@ def _head(figure: Figure, centre: Points, build: Build, traits: Traits, nod: flo
         figure.mark(name, at([point])[0])
 
 
-def _beak(figure: Figure, build: Build, traits: Traits, at: Placed) -> tuple[float, float]:
+def _beak(figure: Figure, build: Build, traits: Traits, on_head: Placed) -> tuple[float, float]:
     """Draws the beak and returns its tip, in units of the head's radius."""
     length, base, drop = (value / build.head for value in build.beak)
     colour, tip, middle = COLOURS[traits["beak"]], (0.9 + length, 0.1 + drop), 0.9 + 0.5 * length
     upper = [(0.7, 0.05 - 0.5 * base), (middle, 0.02 - 0.32 * base)]
     lower = [(middle, 0.1 + 0.3 * base), (0.7, 0.1 + 0.5 * base)]
-    figure.fill(at([*upper, tip, *lower]), colour)
-    figure.trace(at([(0.8, 0.1), tip]), 0.016, darker(colour, 0.45))
+    figure.fill(on_head([*upper, tip, *lower]), colour)
+    figure.trace(on_head([(0.8, 0.1), tip]), 0.016, darker(colour, 0.45))
     return tip
 
 
-def _eye(figure: Figure, traits: Traits, eye: tuple[float, float], at: Placed) -> None:
+def _eye(figure: Figure, traits: Traits, eye: tuple[float, float], on_head: Placed) -> None:
     iris, glint = COLOURS["black"], COLOURS["white"]
     if traits["eye"] == "mask":
         mask = [(0.98, -0.1), (0.5, -0.42), (-0.2, -0.38), (-0.95, -0.2), (-0.9, 0.16), (0.3, 0.22), (0.95, 0.1)]
-        figure.fill(at(mask), COLOURS["black"])
+        figure.fill(on_head(mask), COLOURS["black"])
         iris, glint = COLOURS["lemon"], COLOURS["black"]
     elif traits["eye"] == "brow":
         brow = [(0.86, -0.46), (0.3, -0.70), (-0.85, -0.54), (-0.95, -0.12), (0.2, -0.32), (0.95, -0.16)]
-        figure.fill(at(brow), COLOURS["orange"])
+        figure.fill(on_head(brow), COLOURS["orange"])
     elif traits["eye"] == "ring":
-        figure.fill(at(ellipse(eye, 0.46)), COLOURS["white"])
-    figure.fill(at(ellipse(eye, 0.24)), iris)
-    figure.fill(at(ellipse((eye[0] + 0.07, eye[1] - 0.07), 0.09)), glint)
+        figure.fill(on_head(ellipse(eye, 0.46)), COLOURS["white"])
+    figure.fill(on_head(ellipse(eye, 0.24)), iris)
+    figure.fill(on_head(ellipse((eye[0] + 0.07, eye[1] - 0.07), 0.09)), glint)
 
 
 def _wing(figure: Figure, depth: float, traits: Traits, placed: Placed, lift: float) -> None:

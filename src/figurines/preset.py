@@ -23,7 +23,7 @@ class Preset:
     """One data set.
 
     Attributes:
-        species: from the numbers of training and test classes, the species in the order of their class ids.
+        species: function of the numbers of training and test classes, gives all species in the order of their ids.
         picture: the n-th picture of a species.
         layout: writes the data set.
         train_classes: number of classes; they come first.
@@ -86,10 +86,10 @@ def collect(name: str, seed: int, preset: Preset) -> Collection:
     A picture depends on the seed, the name, its species and its number, on nothing else.
     """
     species = preset.species(preset.train_classes, preset.test_classes, _generator(seed, name))
-    shots = [int(_generator(seed, name, place).choice(preset.images_per_class)) for place in range(len(species))]
+    shots = [int(_generator(seed, name, index).choice(preset.images_per_class)) for index in range(len(species))]
 
-    def shoot(place: int, number: int) -> Picture:
-        return preset.picture(species[place], number, _generator(seed, name, place, number), preset.nuisance)
+    def shoot(index: int, number: int) -> Picture:
+        return preset.picture(species[index], number, _generator(seed, name, index, number), preset.nuisance)
 
     return Collection(species, preset.train_classes, shots, shoot)
 

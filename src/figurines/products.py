@@ -44,9 +44,9 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
     """All products in the order of their class ids: kind by kind in each half, all kinds in both halves."""
     kinds = list(KINDS)
     families = [
-        kinds[place]
+        kinds[index]
         for classes in (train_classes, test_classes)
-        for place in sorted(nth % len(kinds) for nth in range(complexes_needed(classes, COMPLEX_SIZE)))
+        for index in sorted(nth % len(kinds) for nth in range(complexes_needed(classes, COMPLEX_SIZE)))
     ]
     complexes = []
     for number, members in enumerate(complexes_by_family(families, TRAITS, TELLING, COMPLEX_SIZE, rng)):
@@ -54,8 +54,8 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
         size = "large" if kind in LARGE else "small"
         complexes.append(
             [
-                Species(f"{kind}_{number}{letter}", kind, size, number, own)
-                for letter, own in zip("abc", members, strict=True)
+                Species(f"{kind}_{number}{letter}", kind, size, number, traits)
+                for letter, traits in zip("abc", members, strict=True)
             ]
         )
     return in_halves(complexes, train_classes, test_classes)

@@ -38,17 +38,17 @@ class Scene(Picture):
 def classes_shown(label: int, number: int) -> list[int]:
     """Class ids in the ``number``-th scene of class ``label``: itself, and in those of even number another one.
 
-    The other is each of its fold's four others in turn, then the class of its own place in the next fold. So ten
+    The other is each of its fold's four others in turn, then the class at its own position in the next fold. So ten
     scenes of each class show every pair of a fold twice.
     """
     turn, is_odd = divmod(number, 2)
     if is_odd:
         return [label]
-    fold, place = divmod(label - 1, CLASSES_PER_FOLD)
+    fold, position = divmod(label - 1, CLASSES_PER_FOLD)
     step = turn % CLASSES_PER_FOLD + 1
     if step == CLASSES_PER_FOLD:
         return [label, (label - 1 + CLASSES_PER_FOLD) % len(CLASSES) + 1]
-    return [label, fold * CLASSES_PER_FOLD + (place + step) % CLASSES_PER_FOLD + 1]
+    return [label, fold * CLASSES_PER_FOLD + (position + step) % CLASSES_PER_FOLD + 1]
 
 
 def picture(kind: Species, nth: int, rng: Rng, nuisance: Nuisance) -> Scene:

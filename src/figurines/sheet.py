@@ -23,19 +23,19 @@ def contact_sheet(
     """
     collection = collect(preset, seed, preset_named(preset))
     complexes: dict[str, list[int]] = {}  # places of the first complex of each family
-    for place, kind in enumerate(collection.species):
+    for index, kind in enumerate(collection.species):
         known = complexes.setdefault(kind.family, [])
         if not known or collection.species[known[0]].complex == kind.complex:
-            known.append(place)
+            known.append(index)
     if not 1 <= families <= len(complexes):
         raise ValueError(f"families={families} is outside [1, {len(complexes)}], the families of {preset}")
     shown = [complexes[family] for family in sorted(complexes)][:: len(complexes) // families][:families]
-    rows = [place for places in shown for place in places[:2]]
+    rows = [index for members in shown for index in members[:2]]
     step = tile_px + gap_px
     sheet = Image.new("RGB", (columns * step - gap_px, len(rows) * step - gap_px), "white")
-    for row, place in enumerate(rows):
+    for row, index in enumerate(rows):
         for column in range(columns):
-            image = collection.shoot(place, column).image
+            image = collection.shoot(index, column).image
             sheet.paste(_tile(image, tile_px), (column * step, row * step))
     path.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(path, quality=90, optimize=True)

@@ -46,12 +46,12 @@ def confusable(options: Options, telling: Telling, size: int, rng: np.random.Gen
         ValueError: if ``size`` species cannot all differ.
     """
     common = {trait: str(rng.choice(values)) for trait, values in options.items()}
-    chosen = [str(rng.choice(traits)) for traits in telling]
-    values = {trait: rng.permutation(np.asarray(options[trait])).tolist() for trait in chosen}
+    differing = [str(rng.choice(traits)) for traits in telling]
+    values = {trait: rng.permutation(np.asarray(options[trait])).tolist() for trait in differing}
     most = max(map(len, values.values()))
     if size > most:
         raise ValueError(
-            f"{size} species cannot all differ in {' and '.join(chosen)}, which have at most {most} values"
+            f"{size} species cannot all differ in {' and '.join(differing)}, which have at most {most} values"
         )
     return [common | {trait: known[nth % len(known)] for trait, known in values.items()} for nth in range(size)]
 

@@ -71,13 +71,13 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
         MAKE_TRAITS, (tuple(MAKE_TRAITS),) * 2, 1, complexes_needed(models, MODELS_PER_MAKE), rng, apart=2
     )
     names, bodies = rng.permutation(np.asarray(MODELS)).tolist(), list(BODIES)
-    found = []
+    named = []
     for number, years in enumerate(distinct_complexes(MODEL_TRAITS, TELLING, len(YEARS), models, rng, apart=4)):
         body, make = bodies[number % len(bodies)], number // MODELS_PER_MAKE
         for year, traits in zip(YEARS, years, strict=True):
             name = f"{MAKES[make]} {names[number % len(names)]} {body} {year}"
-            found.append(Species(name, body, MAKES[make], number, signatures[make][0] | traits))
-    return sorted(found, key=lambda kind: kind.name)[:classes]
+            named.append(Species(name, body, MAKES[make], number, signatures[make][0] | traits))
+    return sorted(named, key=lambda kind: kind.name)[:classes]
 
 
 def draw(kind: Species, _nth: int, rng: np.random.Generator) -> Figure:

@@ -25,8 +25,8 @@ class Realm:
         taxa: kingdom, phylum, class and order that the names of their folders state; the first three decide the
             super-category.
         complex_size: number of species that are confusable with each other.
-        species: as in ``Preset``.
-        picture: as in ``Preset``.
+        species: draws the species, called as that of ``Preset``.
+        picture: draws a picture, called as that of ``Preset``.
     """
 
     taxa: str
@@ -53,12 +53,12 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
     """
     turns = [name for name, realm in REALMS.items() for _ in range(realm.complex_size)]
     sizes = Counter(turns[nth % len(turns)] for nth in range(train_classes + test_classes))
-    found: list[Species] = []
+    collected: list[Species] = []
     for name, realm in REALMS.items():
-        known = 1 + max((kind.complex for kind in found), default=-1)
-        own = realm.species(sizes[name], 0, rng)
-        found += [replace(kind, group=name, complex=known + kind.complex) for kind in own]
-    return found
+        known = 1 + max((kind.complex for kind in collected), default=-1)
+        members = realm.species(sizes[name], 0, rng)
+        collected += [replace(kind, group=name, complex=known + kind.complex) for kind in members]
+    return collected
 
 
 def picture(kind: Species, nth: int, rng: np.random.Generator, nuisance: Nuisance) -> Picture:

@@ -14,22 +14,22 @@ def write_figurines(preset: str, root: Path, *, seed: int = 0, parameters: Prese
     Args:
         preset: a key of ``PRESETS``.
         root: folder to make; it may exist if it is empty.
-        seed: of everything that is drawn at random, at least 0.
-        parameters: in place of those of the preset, for instance fewer classes.
+        seed: seed of everything that is drawn at random, at least 0.
+        parameters: what is drawn in place of the preset, for instance fewer classes.
 
     Raises:
         ValueError: if the preset is unknown.
         FileExistsError: if ``root`` exists and is not an empty folder.
     """
-    chosen = preset_named(preset)
+    settings = preset_named(preset)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise FileExistsError(f"{root} exists and is not an empty folder")
     root.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-") as scratch:
         draft = Path(scratch) / root.name
         draft.mkdir()
-        chosen = parameters or chosen
-        chosen.layout(draft, collect(preset, seed, chosen))
+        settings = parameters or settings
+        settings.layout(draft, collect(preset, seed, settings))
         (draft / "README.txt").write_text(_notes(preset, seed), encoding="utf-8", newline="\n")
         draft.replace(root)
 
