@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 MANY = 40  # names that a message still lists
 
 
-def require_known(place: str, value: object, known: Iterable[str]) -> None:
+def require_known(where: str, value: object, known: Iterable[str]) -> None:
     """Refuse a name that is not among the known ones.
 
     Args:
-        place: where the name was given: an option, or a file and a key.
+        where: option, or file and key, at which the name was given.
         value: the name.
         known: what would be right.
 
@@ -30,14 +30,14 @@ def require_known(place: str, value: object, known: Iterable[str]) -> None:
         listed = f"Known: {', '.join(names) or 'none'}"
         if len(names) > MANY:
             listed = f"Nearest of {len(names)}: {', '.join(near)}"
-        raise ValueError(f"{place}: unknown {value!r}{hint} {listed}")
+        raise ValueError(f"{where}: unknown {value!r}{hint} {listed}")
 
 
-def require_keys(place: str, keys: Iterable[str], known: Iterable[str]) -> None:
+def require_keys(where: str, keys: Iterable[str], known: Iterable[str]) -> None:
     """Refuse an option that does not exist."""
     names = list(known)
     for key in sorted(keys):
-        require_known(place, key, names)
+        require_known(where, key, names)
 
 
 def require_range(name: str, index: Tensor, end: int) -> None:

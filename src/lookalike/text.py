@@ -41,7 +41,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Rows of equal length as columns: the first one to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(pairs))
+        "  ".join(cell.ljust(width) if index == 0 else cell.rjust(width) for index, (cell, width) in enumerate(pairs))
         for pairs in (list(zip(row, widths, strict=True)) for row in rows)
     ]
     return "\n".join(line.rstrip() for line in lines)

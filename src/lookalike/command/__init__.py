@@ -23,17 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: without the program's name; those of the process if left out.
+        arguments: words behind the program's name; those of the process if left out.
 
     Returns:
         0, 1 where ``data verify`` found a fault, 2 outside of a project's folder, without the extra ``workflow``, for a
         wrong name or a broken parameter file.
     """
-    chosen = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         project_root()  # every command reads one
         with workflow_extra():
-            return int(chosen.run(chosen))
+            return int(options.run(options))
     except (ValueError, ImportError) as error:
         print(f"lookalike: {error}", file=sys.stderr)
         return 2
@@ -107,67 +107,67 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _on_data(chosen: argparse.Namespace) -> int:
+def _on_data(options: argparse.Namespace) -> int:
     from lookalike.data.overview import archives_folder, known_datasets, status, verify
     from lookalike.data.splits import load_specification
 
-    names = chosen.datasets or known_datasets()
+    names = options.datasets or known_datasets()
     for name in names:
         load_specification(name)  # a misspelt one ends here, before anything is printed
-    run = {"status": status, "verify": verify}[chosen.what]
-    return run(names, chosen.data or project_root() / "data", chosen.archives or archives_folder())
+    run = {"status": status, "verify": verify}[options.what]
+    return run(names, options.data or project_root() / "data", options.archives or archives_folder())
 
 
-def _on_plan(chosen: argparse.Namespace) -> int:
+def _on_plan(options: argparse.Namespace) -> int:
     from lookalike.parameters import merge, read
     from lookalike.plan.needs import check_inputs
     from lookalike.plan.plan import Plan
 
-    given = {key: value for key in ("scale", "seeds", "tables") if (value := getattr(chosen, key)) is not None}
-    overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
+    given = {key: value for key in ("scale", "seeds", "tables") if (value := getattr(options, key)) is not None}
+    overlay = _read_overlay(options.configfile) if options.configfile else {}
     plan = Plan({**merge(read("params/config.yaml", "config"), overlay), **given})
     runs = plan.runs[["recipe", "dataset"]]  # which checks every recipe, before anything is printed
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     from lookalike.command.costs.overview import print_plan  # imports torch, for seconds
 
-    print_plan(plan, measure=chosen.measure)
+    print_plan(plan, measure=options.measure)
     return 0
 
 
-def _on_measure(chosen: argparse.Namespace) -> int:
+def _on_measure(options: argparse.Namespace) -> int:
     from lookalike.parameters import read
     from lookalike.plan.plan import Plan
 
-    if chosen.steps < 1:
-        raise ValueError(f"--steps {chosen.steps}: at least 1 is measured")
-    given = {"scale": chosen.scale} | ({"tables": chosen.tables} if chosen.tables else {})
+    if options.steps < 1:
+        raise ValueError(f"--steps {options.steps}: at least 1 is measured")
+    given = {"scale": options.scale} | ({"tables": options.tables} if options.tables else {})
     plan = Plan({**read("params/config.yaml", "config"), **given})
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)
     from lookalike.command.costs.measuring import print_card
 
     sections = [plan.settings(recipe, dataset, "train")["train"] for recipe, dataset in runs]
-    print_card(sections, chosen.pictures, steps=chosen.steps)
+    print_card(sections, options.pictures, steps=options.steps)
     return 0
 
 
-def _on_compare(chosen: argparse.Namespace) -> int:
+def _on_compare(options: argparse.Namespace) -> int:
     from lookalike.command.compare.overview import print_comparison
 
     return print_comparison(
-        *chosen.runs,
-        scale=chosen.scale,
-        overlay=_read_overlay(chosen.configfile) if chosen.configfile else None,
-        configfile=chosen.configfile,
-        checkpoint=chosen.checkpoint,
-        everything=chosen.all,
+        *options.runs,
+        scale=options.scale,
+        overlay=_read_overlay(options.configfile) if options.configfile else None,
+        configfile=options.configfile,
+        checkpoint=options.checkpoint,
+        everything=options.all,
     )
 
 
-def _on_sync(chosen: argparse.Namespace) -> int:
+def _on_sync(options: argparse.Namespace) -> int:
     from lookalike.parameters import read
     from lookalike.tracking.sync import sync
 
-    overlay = _read_overlay(chosen.configfile) if chosen.configfile else {}
+    overlay = _read_overlay(options.configfile) if options.configfile else {}
     for line in sync(read("params/config.yaml", "config"), overlay):
         print(line, flush=True)
     return 0

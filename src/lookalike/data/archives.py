@@ -121,12 +121,12 @@ def _write(member: Member, folder: Path) -> None:
     for parent in path.parents[:-1]:
         if (folder / parent).is_symlink() or (folder / parent).is_file():
             raise ArchiveError(f"{member.name!r} lies below {str(parent)!r}, which is a link or a file")
-    place = folder / path
-    if place.is_dir() and not place.is_symlink():
+    destination = folder / path
+    if destination.is_dir() and not destination.is_symlink():
         if member.kind != "folder":
             raise ArchiveError(f"{member.name!r} is a folder and a {member.kind}")
     else:
-        place.unlink(missing_ok=True)  # never write through a link, or into a file that has a second name
+        destination.unlink(missing_ok=True)  # never write through a link, or into a file that has a second name
     if member.kind == "symbolic link":
         _check_symbolic_link(path, member)
     elif member.kind == "hard link":
@@ -153,6 +153,6 @@ def _checked_name(name: str) -> PurePosixPath:
 def _check_symbolic_link(path: PurePosixPath, member: Member) -> None:
     """The target may first go up and then only down, so that no other link on its way can lead it elsewhere."""
     target = PurePosixPath(member.target)
-    ups = next((place for place, part in enumerate(target.parts) if part != ".."), len(target.parts))
+    ups = next((depth for depth, part in enumerate(target.parts) if part != ".."), len(target.parts))
     if target.is_absolute() or ".." in target.parts[ups:] or ups >= len(path.parts):
         raise ArchiveError(f"{member.name!r} is a link to {member.target!r}, out of the archive's folder")

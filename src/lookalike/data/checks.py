@@ -41,14 +41,16 @@ def check_files(paths: pd.Series, root: Path) -> None:
 def check_counts(frame: pd.DataFrame, counts: Mapping[str, Mapping[str, int]], title: str) -> None:
     """Raise ``ValueError`` naming data set and role where classes or images differ from the expected numbers."""
     roles = frame.groupby("role")
-    found = pd.DataFrame({"classes": roles["label"].nunique(), "images": roles["path"].nunique()})
+    counted = pd.DataFrame({"classes": roles["label"].nunique(), "images": roles["path"].nunique()})
     for role, expected in counts.items():
-        seen = {key: int(found[key].get(role, 0)) for key in expected}
+        seen = {key: int(counted[key].get(role, 0)) for key in expected}
         if seen != dict(expected):
             raise ValueError(f"{title}, {role}: {_numbers(expected)} expected, {_numbers(seen)} found")
-    unexpected = sorted(set(found.index) - set(counts))
+    unexpected = sorted(set(counted.index) - set(counts))
     if unexpected:
-        raise ValueError(f"{title}: no images of role {unexpected[0]} expected, {found['images'][unexpected[0]]} found")
+        raise ValueError(
+            f"{title}: no images of role {unexpected[0]} expected, {counted['images'][unexpected[0]]} found"
+        )
 
 
 def _files(folder: Path) -> list[str]:

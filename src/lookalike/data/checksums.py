@@ -57,8 +57,8 @@ def mismatch(path: Path, archive: Mapping[str, Any], memory: Path) -> str:
     if (expected := expected_digest(archive)) is None:
         return "" if is_archive(path) or not _ARCHIVE_NAME.search(archive["file"]) else "is no whole archive"
     algorithm, digest = expected
-    found = remembered_digest(path, algorithm, memory)
-    return "" if found == digest else f"has the {algorithm} {found[:12]}... instead of {digest[:12]}..."
+    actual = remembered_digest(path, algorithm, memory)
+    return "" if actual == digest else f"has the {algorithm} {actual[:12]}... instead of {digest[:12]}..."
 
 
 def find_on_disk(archive: Mapping[str, Any], folders: Iterable[Path], memory: Path) -> Path | None:
@@ -100,13 +100,13 @@ def forget(path: Path, memory: Path) -> None:
 def _files_below(folder: Path) -> Iterator[Path]:
     """Files that are neither hidden nor half downloaded, links to folders followed, each folder once."""
     seen: set[str] = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
+    for current, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(current)
         folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith("."))
         if real in seen:
             continue
         seen.add(real)
-        for path in (Path(place, name) for name in sorted(names) if not name.startswith(".")):
+        for path in (Path(current, name) for name in sorted(names) if not name.startswith(".")):
             if path.suffix != ".part" and path.is_file():
                 yield path
 

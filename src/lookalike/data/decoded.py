@@ -37,8 +37,8 @@ class DecodedPictures:
     """Pictures in one file.
 
     Args:
-        folder: that `decoded` wrote.
-        paths: of the pictures, in the order of writing.
+        folder: folder that `decoded` wrote.
+        paths: files of the pictures, in the order of writing.
     """
 
     def __init__(self, folder: Path, paths: Sequence[Path]) -> None:
@@ -73,11 +73,11 @@ def decoded(
     It appears when it is whole; a second process waits for the first and finds it.
 
     Args:
-        paths: of the pictures.
-        folder: to keep them in; its name must tell the pictures' contents and what ``prepare`` does.
+        paths: files of the pictures.
+        folder: folder to keep them in; its name must tell the pictures' contents and what ``prepare`` does.
         prepare: what is done to each, always with the same result.
         limit_bytes: what they may take.
-        threads: that decode at the same time.
+        threads: number of pictures decoded at the same time.
 
     Returns:
         ``None`` where they would take more than ``limit_bytes``, or all but the last GiB of the disk: then pictures
@@ -113,8 +113,8 @@ def _is_settled(folder: Path, limit_bytes: int) -> bool:
     """Whether pictures are there, or are known to be too large."""
     if not (folder / ABOUT).is_file():
         return False
-    about = json.loads((folder / ABOUT).read_text())
-    return bool(about["kept"] or about["bytes"] > limit_bytes)
+    facts = json.loads((folder / ABOUT).read_text())
+    return bool(facts["kept"] or facts["bytes"] > limit_bytes)
 
 
 def _estimated_bytes(paths: Sequence[Path], prepare: Prepare) -> int:

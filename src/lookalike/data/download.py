@@ -65,15 +65,15 @@ def fetch(
         OSError: if ``folder`` cannot be written to or is full.
     """
     folders = [folder, *search_folders]
-    found = find_on_disk(archive, folders, folder)
-    if found is not None:
-        return found
+    on_disk = find_on_disk(archive, folders, folder)
+    if on_disk is not None:
+        return on_disk
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / archive["file"]
     with FileLock(folder / f".{archive['file']}.lock"):
-        found = find_on_disk(archive, folders, folder)
-        if found is not None:
-            return found
+        on_disk = find_on_disk(archive, folders, folder)
+        if on_disk is not None:
+            return on_disk
         problems = [f"{target} {mismatch(target, archive, folder)}"] if target.is_file() else []
         for url in archive.get("urls", ()):
             try:

@@ -9,13 +9,13 @@ SHARE = 0.2  # of the training classes
 LEAST_CLASSES = 4  # that are needed to hold some out
 
 
-def held_out(frame: pd.DataFrame, *, seed: int, place: str) -> pd.DataFrame:
+def held_out(frame: pd.DataFrame, *, seed: int, source: str) -> pd.DataFrame:
     """The training pictures of a split as a split of their own: most classes to train, the others to test.
 
     Args:
         frame: rows of the split with the columns ``role`` and ``label``.
-        seed: of the choice of classes.
-        place: what a message calls the split.
+        seed: seed of the choice of classes.
+        source: file of the split, for messages.
 
     Raises:
         ValueError: if there are fewer than `LEAST_CLASSES` training classes, of which at least two are held out.
@@ -24,9 +24,9 @@ def held_out(frame: pd.DataFrame, *, seed: int, place: str) -> pd.DataFrame:
     classes = np.sort(training["label"].unique())
     if len(classes) < LEAST_CLASSES:
         least = f"to hold some out it takes at least {LEAST_CLASSES}"
-        raise ValueError(f"{place} has {len(classes)} training classes; {least}")
-    chosen = np.random.default_rng(seed).permutation(classes)[: held_out_classes(len(classes))]
-    return training.assign(role=np.where(training["label"].isin(chosen), "test", "train"))
+        raise ValueError(f"{source} has {len(classes)} training classes; {least}")
+    held = np.random.default_rng(seed).permutation(classes)[: held_out_classes(len(classes))]
+    return training.assign(role=np.where(training["label"].isin(held), "test", "train"))
 
 
 def held_out_classes(classes: int) -> int:

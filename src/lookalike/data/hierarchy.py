@@ -60,7 +60,7 @@ def groups(classes: pd.DataFrame, hierarchy: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         classes: rows with ``label`` and ``class_name``.
-        hierarchy: as from ``read_hierarchy``.
+        hierarchy: groups of the classes, from ``read_hierarchy``.
 
     Returns:
         One row per row of ``classes``, one column of group names per level.
@@ -78,11 +78,11 @@ def groups(classes: pd.DataFrame, hierarchy: pd.DataFrame) -> pd.DataFrame:
 
 def coarse_labels(classes: pd.DataFrame, hierarchy: pd.DataFrame) -> pd.DataFrame:
     """As ``groups``, with int64 columns ``coarse_<level>``: the group's place among the sorted names of its level."""
-    found = groups(classes, hierarchy)
+    group_names = groups(classes, hierarchy)
     codes = {
-        f"coarse_{level}": pd.Categorical(found[level], categories=sorted(hierarchy[level].unique())).codes.astype(
-            "int64"
-        )
-        for level in found.columns
+        f"coarse_{level}": pd.Categorical(
+            group_names[level], categories=sorted(hierarchy[level].unique())
+        ).codes.astype("int64")
+        for level in group_names.columns
     }
     return pd.DataFrame(codes, index=classes.index)

@@ -22,8 +22,8 @@ class ArchiveState:
     """One archive of a data set.
 
     Attributes:
-        archive: its part of the specification.
-        path: where it lies, ``None`` if it is not on disk.
+        archive: the archive's part of the specification.
+        path: file of the archive, ``None`` if it is not on disk.
         problem: what tells a file of its name from it, or how far its download is; else empty.
     """
 
@@ -38,8 +38,8 @@ class DatasetState:
 
     Attributes:
         name: file of ``params/datasets``.
-        specification: its content.
-        root: where its files belong.
+        specification: content of the data set's file.
+        root: folder that the data set's files belong to.
         images: number of different images, 0 where they cannot be read.
         classes: number of classes.
         size: bytes below ``root``.
@@ -99,8 +99,8 @@ def dataset_state(name: str, root: Path, archives: Path) -> DatasetState:
     """What of a data set is on disk. Images are not opened; the checksums of archives are read once and remembered.
 
     Args:
-        name: of a file in ``params/datasets``.
-        root: where the data set's files belong.
+        name: name of a file in ``params/datasets``.
+        root: folder that the data set's files belong to.
         archives: folder with archives, which are looked for at any depth.
 
     Raises:
@@ -186,12 +186,12 @@ def _archive_state(archive: Mapping[str, Any], folder: Path) -> ArchiveState:
 
 def _size(folder: Path) -> int:
     """Bytes of all files below a folder."""
-    size, left = 0, [folder] if folder.is_dir() else []
-    while left:
-        with os.scandir(left.pop()) as entries:
+    size, pending = 0, [folder] if folder.is_dir() else []
+    while pending:
+        with os.scandir(pending.pop()) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    left.append(Path(entry.path))
+                    pending.append(Path(entry.path))
                 else:
                     size += entry.stat(follow_symlinks=False).st_size
     return size

@@ -41,7 +41,7 @@ def write_manifest(frame: pd.DataFrame, path: Path, root: Path | None = None) ->
 
     Args:
         frame: the table of a split.
-        path: of the CSV.
+        path: file of the CSV.
         root: the data set's root, to add ``with_file_hashes``; without it the table is written as it is.
 
     Returns:
@@ -86,10 +86,10 @@ def altered_files(frame: pd.DataFrame, root: Path, *, threads: int = 8) -> list[
 
     def fault(path: str) -> str:
         try:
-            found = None if listed[path] is None else file_digest(root / path)
+            actual = None if listed[path] is None else file_digest(root / path)
         except OSError as error:
             return f"{root / path} cannot be read: {error.strerror}"
-        if found != listed[path]:
+        if actual != listed[path]:
             return f"{root / path} has other bytes than its manifest says"
         return "" if (root / path).is_file() else f"{root / path} does not exist"
 

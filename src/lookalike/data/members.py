@@ -36,10 +36,10 @@ class Member:
     """One member of an archive.
 
     Attributes:
-        name: as it is written in the archive.
+        name: path as it is written in the archive.
         kind: ``other`` for devices and pipes, and for links in a zip.
         size: unpacked bytes.
-        target: of a link, else empty.
+        target: what a link points to, else empty.
         extract: writes the member below the folder it is called with.
     """
 

@@ -21,7 +21,7 @@ def status(names: Iterable[str], data: Path, archives: Path) -> int:
     """Print what of each data set is on disk and how to get what is missing.
 
     Args:
-        names: of files in ``params/datasets``.
+        names: names of files in ``params/datasets``.
         data: folder of unpacked data, ``<name>`` below it for each data set.
         archives: folder of archives.
 
@@ -29,16 +29,16 @@ def status(names: Iterable[str], data: Path, archives: Path) -> int:
         0, whatever is missing.
     """
     print(f"Data below {_short(data)}, archives anywhere below {_short(archives)}\n")
-    of: dict[str, list[str]] = {title: [] for title in _READINESS.values()}
+    names_by_readiness: dict[str, list[str]] = {title: [] for title in _READINESS.values()}
     for name in names:
         state = dataset_state(name, data / name, archives)
-        of[_READINESS[state.readiness]].append(name)
+        names_by_readiness[_READINESS[state.readiness]].append(name)
         print(f"{name}: {state.specification['title']}")
         for title, text in _facts(state, data / "splits" / f"{name}.csv"):
             print(_wrapped(title, text))
         print(flush=True)
-    for title, each in of.items():
-        print(textwrap.fill(f"{title}: {', '.join(each) or 'none'}", WIDTH, subsequent_indent="  "))
+    for title, listed in names_by_readiness.items():
+        print(textwrap.fill(f"{title}: {', '.join(listed) or 'none'}", WIDTH, subsequent_indent="  "))
     return 0
 
 
@@ -46,23 +46,23 @@ def verify(names: Iterable[str], data: Path, archives: Path) -> int:
     """Read every archive and every unpacked file of the data sets again.
 
     Args:
-        names: as for ``status``.
-        data: as for ``status``; the manifest of a data set is ``splits/<name>.csv`` below it.
-        archives: as for ``status``.
+        names: names of files in ``params/datasets``.
+        data: folder of unpacked data; the manifest of a data set is ``splits/<name>.csv`` below it.
+        archives: folder of archives.
 
     Returns:
         1 if there is a fault, else 0. Each fault is one line.
     """
-    found = 0
+    count = 0
     for name in names:
-        for about, faults in _checks(name, data, archives):
+        for subject, faults in _checks(name, data, archives):
             for fault in faults:
                 print(f"fault  {name}: {one_line(fault)}", flush=True)
             if not faults:
-                print(f"ok     {name}: {about}", flush=True)
-            found += len(faults)
-    print(counted(found, "fault"))
-    return int(found > 0)
+                print(f"ok     {name}: {subject}", flush=True)
+            count += len(faults)
+    print(counted(count, "fault"))
+    return int(count > 0)
 
 
 def _checks(name: str, data: Path, archives: Path) -> Iterable[tuple[str, list[str]]]:
@@ -92,16 +92,16 @@ def _facts(state: DatasetState, manifest: Path) -> Iterable[tuple[str, str]]:
         yield "data", f"{_short(state.root)}, {human_bytes(state.size)}: not usable: {state.problem}"
     else:
         yield "data", "not drawn yet" if "generator" in state.specification else "not unpacked yet"
-    for each in state.archives:
-        archive = each.archive
-        about = [human_bytes(archive["size"]) if "size" in archive else ""]
-        about += [f"packaging {archive['packaging']}" if "packaging" in archive else ""]
-        about += ["optional" if archive.get("optional") else ""]
-        told = ", ".join([archive["file"], *filter(None, about)])
-        if each.path is None:
-            yield "archive", f"{told}: {each.problem or 'not on disk'}"
+    for archive_state in state.archives:
+        archive = archive_state.archive
+        remarks = [human_bytes(archive["size"]) if "size" in archive else ""]
+        remarks += [f"packaging {archive['packaging']}" if "packaging" in archive else ""]
+        remarks += ["optional" if archive.get("optional") else ""]
+        told = ", ".join([archive["file"], *filter(None, remarks)])
+        if archive_state.path is None:
+            yield "archive", f"{told}: {archive_state.problem or 'not on disk'}"
         else:
-            yield "archive", f"{told}: {_short(each.path)}, {each.problem or 'checksum verified'}"
+            yield "archive", f"{told}: {_short(archive_state.path)}, {archive_state.problem or 'checksum verified'}"
     yield "licence", state.licence
     yield "to do", _to_do(state)
 
@@ -119,8 +119,10 @@ def _to_do(state: DatasetState) -> str:
         return f"nothing; the first run that uses it gets what is missing and unpacks it.{by_hand}"
     if state.root.exists():
         return f"what {root} holds is not overwritten: complete it, or remove it to have it made anew. {state.manual}"
-    place = f"Put the files into the archives' folder, or unpacked into {root}:" if state.archives else f"Fill {root}:"
-    return f"{place} {state.manual}"
+    instruction = (
+        f"Put the files into the archives' folder, or unpacked into {root}:" if state.archives else f"Fill {root}:"
+    )
+    return f"{instruction} {state.manual}"
 
 
 def _wrapped(title: str, text: str) -> str:

@@ -74,13 +74,13 @@ def resized_copy(
     the same side gives the same pixels as from the originals. Files keep their names, also where ``png`` is inside.
 
     Args:
-        manifest: of the data set, with the columns ``bytes`` and ``sha256``.
+        manifest: manifest of the data set, with the columns ``bytes`` and ``sha256``.
         root: folder of the original pictures.
         folder: where copies are kept, a folder each.
         shorter_side_px: smaller pictures are enlarged, as a view would.
         encoding: a key of :data:`ENCODINGS`.
         broken: what to do about a picture that cannot be read: ``stop``, or ``skip`` it with a count as a warning.
-        threads: that resize at the same time.
+        threads: number of pictures resized at the same time.
 
     Returns:
         The copy; each of its files has the size that was written.
@@ -171,11 +171,11 @@ def _resized(picture: Image.Image, side: int) -> Image.Image:
 def _other_sizes(frame: pd.DataFrame, copy: Path) -> list[str]:
     faults = []
     for path, size in zip(frame["path"], frame["bytes"], strict=True):
-        place = copy / path
-        found = place.stat().st_size if place.is_file() else None
-        if found != size:
+        copied = copy / path
+        actual = copied.stat().st_size if copied.is_file() else None
+        if actual != size:
             faults.append(
-                f"{place} does not exist" if found is None else f"{place} has {found} bytes instead of {size}"
+                f"{copied} does not exist" if actual is None else f"{copied} has {actual} bytes instead of {size}"
             )
     return faults
 

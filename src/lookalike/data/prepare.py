@@ -36,12 +36,13 @@ def ensure_data(
     counted there, and only then given its name. Optional archives come along if they can be had.
 
     Args:
-        specification: as in ``params/datasets``; ``folder`` or ``archive`` (paths, relative to the project) name data
-            of the user's own, the first read in place, the second unpacked anew whenever its bytes change.
-        root: where the files belong.
+        specification: content of a file in ``params/datasets``; ``folder`` or ``archive`` (paths, relative to the
+            project) name data of the user's own, the first read in place, the second unpacked anew whenever its bytes
+            change.
+        root: folder that the files belong to.
         archives_folder: where downloads are kept, and looked for first.
         search_folders: further folders with archives.
-        optional: also ask for optional archives that a readable root lacks.
+        optional: whether optional archives that a readable root lacks are asked for too.
         limits: what an archive may grow to.
 
     Returns:
@@ -69,8 +70,8 @@ def fetched_by_hand(specification: Specification, root: Path, archives_folder: P
     """Files that only a person can get, for want of an address, and that are neither unpacked nor on disk.
 
     Args:
-        specification: as in ``params/datasets``.
-        root: where the files belong.
+        specification: content of a file in ``params/datasets``.
+        root: folder that the files belong to.
         archives_folder: where archives are looked for.
     """
     return [
@@ -160,11 +161,11 @@ def _unpack_into(staging: Path, archive: Archive, path: Path, limits: Limits | N
 
 def _merge(source: Path, target: Path) -> None:
     for entry in sorted(source.iterdir()):
-        place = target / entry.name
-        if entry.is_dir() and place.is_dir():
-            _merge(entry, place)
+        destination = target / entry.name
+        if entry.is_dir() and destination.is_dir():
+            _merge(entry, destination)
         else:
-            entry.replace(place)
+            entry.replace(destination)
 
 
 def _unpack_own_archive(specification: Specification, root: Path, archives_folder: Path, limits: Limits | None) -> None:

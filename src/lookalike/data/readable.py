@@ -17,8 +17,8 @@ def unreadable(paths: Sequence[Path], *, processes: int = 1) -> dict[Path, str]:
     """Pictures that cannot be decoded, each with the reason, in the order given; progress is printed.
 
     Args:
-        paths: of picture files.
-        processes: that decode at the same time.
+        paths: picture files.
+        processes: number of pictures decoded at the same time.
     """
     faults: dict[Path, str] = {}
     step = max(CHUNK, len(paths) // REPORTS)

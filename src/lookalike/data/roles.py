@@ -33,11 +33,11 @@ def assign_roles(
         ValueError: if a class has two roles or no image, or if a class name is unknown.
     """
     if classes is None:
-        chosen = _halves(sorted(names))
+        classes_of = _halves(sorted(names))
     else:
-        chosen = {role: selected_classes(selection, names) for role, selection in classes.items()}
+        classes_of = {role: selected_classes(selection, names) for role, selection in classes.items()}
     role_of: dict[int, str] = {}
-    for role, labels in chosen.items():
+    for role, labels in classes_of.items():
         for label in labels:
             if label in role_of:
                 raise ValueError(f"class {label} is in the roles {role_of[label]} and {role}; a class has one role")
@@ -78,13 +78,13 @@ def check_no_class_is_empty(frame: pd.DataFrame, role_of: Mapping[int, str], nam
 
 def check_roles(frame: pd.DataFrame, specification: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` unless the roles belong together and agree with ``self_match``."""
-    found = set(frame["role"]) - {UNLABELLED}
-    if not any(found <= roles for roles in ROLES):
-        raise ValueError(f"roles {sorted(found)} found; allowed: train, test or train, query, gallery")
-    asymmetric = bool(found & {"query", "gallery"})
-    if "self_match" in specification and specification["self_match"] == asymmetric and found - {"train"}:
+    present = set(frame["role"]) - {UNLABELLED}
+    if not any(present <= roles for roles in ROLES):
+        raise ValueError(f"roles {sorted(present)} found; allowed: train, test or train, query, gallery")
+    asymmetric = bool(present & {"query", "gallery"})
+    if "self_match" in specification and specification["self_match"] == asymmetric and present - {"train"}:
         raise ValueError(
-            f"self_match={specification['self_match']} does not go with the roles {sorted(found)}; "
+            f"self_match={specification['self_match']} does not go with the roles {sorted(present)}; "
             "a test set is its own gallery, query and gallery are two"
         )
 

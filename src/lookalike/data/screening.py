@@ -22,11 +22,11 @@ def screened(frame: pd.DataFrame, specification: Specification, root: Path, *, p
     """The table of a split with file hashes, each picture read once.
 
     Args:
-        frame: as ``read_layout`` gives it.
+        frame: rows of the split, from ``read_layout``.
         specification: with ``broken``, ``stop`` or ``skip``, and ``duplicates``, ``stop`` or ``drop``; to stop is the
             default of both.
         root: folder of the pictures.
-        processes: that decode at the same time.
+        processes: number of pictures decoded at the same time.
 
     Returns:
         The rows with ``bytes`` and ``sha256``. What was left out by choice has the role ``left_out``, and why in the
@@ -91,8 +91,8 @@ def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> pd.DataFrame:
 
 def _left_out(frame: pd.DataFrame, reasons: Mapping[str, str]) -> pd.DataFrame:
     LOG.warning("%s left out, the first is %s", counted(len(reasons), "picture"), next(iter(reasons)))
-    found, before = frame["path"].map(reasons), frame.get("reason", "")
-    return frame.assign(role=frame["role"].where(found.isna(), LEFT_OUT), reason=found.fillna(before))
+    new_reasons, before = frame["path"].map(reasons), frame.get("reason", "")
+    return frame.assign(role=frame["role"].where(new_reasons.isna(), LEFT_OUT), reason=new_reasons.fillna(before))
 
 
 def _more(number: int) -> str:

@@ -12,7 +12,7 @@ def check_usable(frame: pd.DataFrame, title: str) -> None:
 
     Args:
         frame: the table of a split.
-        title: of the data set, for the message.
+        title: title of the data set, for the message.
 
     Raises:
         ValueError: in one line that says what would be enough.
@@ -36,12 +36,12 @@ def check_usable(frame: pd.DataFrame, title: str) -> None:
             )
 
 
-def _check_classes(rows: pd.DataFrame, place: str, doing: str, *, alone: bool) -> None:
+def _check_classes(rows: pd.DataFrame, where: str, doing: str, *, alone: bool) -> None:
     classes = rows["label"].nunique()
     if alone and classes < 2:
-        raise ValueError(f"{place}: 1 class to {doing} tells nothing apart; 2 classes are enough")
+        raise ValueError(f"{where}: 1 class to {doing} tells nothing apart; 2 classes are enough")
     if rows.drop_duplicates("path")["label"].value_counts().max() < 2:
         raise ValueError(
-            f"{place}: each of the {classes} classes has 1 picture, so none has another of its class; "
+            f"{where}: each of the {classes} classes has 1 picture, so none has another of its class; "
             "2 pictures per class are enough"
         )

@@ -14,9 +14,9 @@ def hold_out(manifest: str, *, held_out: str, seed: int) -> None:
     Args:
         manifest: CSV of the split.
         held_out: CSV to write; its paths are relative to the same root.
-        seed: of the choice of classes.
+        seed: seed of the choice of classes.
 
     Raises:
         ValueError: as `lookalike.data.held_out.held_out`.
     """
-    write_manifest(without_some(read_manifest(Path(manifest)), seed=seed, place=manifest), Path(held_out))
+    write_manifest(without_some(read_manifest(Path(manifest)), seed=seed, source=manifest), Path(held_out))

@@ -18,8 +18,8 @@ class Pairs:
     """Runs of two sides that are compared seed by seed.
 
     Attributes:
-        first: of one side, one per seed.
-        second: of the other, in the same order.
+        first: runs of one side, one per seed.
+        second: runs of the other side, in the same order.
         alone: seeds that only one side has, which are left out.
     """
 
@@ -50,9 +50,9 @@ def differing(first: Sequence[Mapping[str, str]], second: Sequence[Mapping[str, 
     return {key: (_values(first, key), _values(second, key)) for key in keys}
 
 
-def metric_differences(found: Pairs, checkpoint: str) -> dict[str, tuple[float, float, Difference]]:
+def metric_differences(paired: Pairs, checkpoint: str) -> dict[str, tuple[float, float, Difference]]:
     """Means of both sides and the second minus the first seed by seed, for every metric that all runs have."""
-    first, second = _scores(found, checkpoint)
+    first, second = _scores(paired, checkpoint)
     names = [name for name in first[0] if all(name in scores for scores in (*first, *second))]
     differences = {}
     for name in sorted(names, key=_in_order):
@@ -61,22 +61,22 @@ def metric_differences(found: Pairs, checkpoint: str) -> dict[str, tuple[float, 
     return differences
 
 
-def metrics_of_one(found: Pairs, checkpoint: str) -> tuple[list[str], list[str]]:
+def metrics_of_one(paired: Pairs, checkpoint: str) -> tuple[list[str], list[str]]:
     """Metrics that only the first side has, and those that only the second has."""
-    first, second = ({name for scores in side for name in scores} for side in _scores(found, checkpoint))
+    first, second = ({name for scores in side for name in scores} for side in _scores(paired, checkpoint))
     return sorted(first - second, key=_in_order), sorted(second - first, key=_in_order)
 
 
-def _scores(found: Pairs, checkpoint: str) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    first, second = ([run.metrics[checkpoint] for run in side] for side in (found.first, found.second))
+def _scores(paired: Pairs, checkpoint: str) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    first, second = ([run.metrics[checkpoint] for run in side] for side in (paired.first, paired.second))
     return first, second
 
 
 def _by_dataset(runs: Sequence[Run]) -> dict[str, dict[int, Run]]:
-    found: dict[str, dict[int, Run]] = {}
+    by_dataset: dict[str, dict[int, Run]] = {}
     for run in runs:
-        found.setdefault(run.dataset, {})[run.seed] = run
-    return found
+        by_dataset.setdefault(run.dataset, {})[run.seed] = run
+    return by_dataset
 
 
 def _over_seeds(first: Mapping[int, Run], second: Mapping[int, Run]) -> Pairs:

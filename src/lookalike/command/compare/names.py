@@ -24,8 +24,8 @@ class Side:
     """Runs that one name means.
 
     Attributes:
-        name: as the user wrote it.
-        runs: those that are finished.
+        name: the name as the user wrote it.
+        runs: its finished runs.
         unfinished: a line for each of the others.
     """
 
@@ -48,7 +48,7 @@ class Names:
     Args:
         scale: name in ``params/scales``, ``None`` for that of ``params/config.yaml``.
         overlay: a user's own scale.
-        configfile: where it stands.
+        configfile: file that the overlay stands in.
     """
 
     def __init__(self, scale: str | None, overlay: Settings | None = None, configfile: Path | None = None) -> None:
@@ -137,13 +137,13 @@ def _parts(name: str) -> tuple[str, str, list[int]]:
     return first, dataset, [int(seed)] if mark else []
 
 
-def _known_recipe(plan: Plan, recipe: str, place: str) -> None:
+def _known_recipe(plan: Plan, recipe: str, where: str) -> None:
     points = (point.name for sweep in plan.sweeps.values() for point in sweep.points)
-    require_known(f"{place}, recipe", recipe, [*plan.recipe_names, *points])
+    require_known(f"{where}, recipe", recipe, [*plan.recipe_names, *points])
 
 
-def _dataset(plan: Plan, name: str, place: str) -> str:
+def _dataset(plan: Plan, name: str, where: str) -> str:
     """A data set of the scale, which may also be called by the published one that it stands for."""
-    standing = {each.stands_for: each.name for each in plan.datasets.values() if each.stands_for}
-    require_known(f"{place}, data set of scale {plan.scale}", name, {*plan.datasets, *standing})
+    standing = {dataset.stands_for: dataset.name for dataset in plan.datasets.values() if dataset.stands_for}
+    require_known(f"{where}, data set of scale {plan.scale}", name, {*plan.datasets, *standing})
     return name if name in plan.datasets else standing[name]

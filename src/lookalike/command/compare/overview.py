@@ -31,10 +31,10 @@ def print_comparison(
 
     Args:
         first: name of a run or a row, see `lookalike.command.compare.names.FORMS`.
-        second: likewise; differences are the second minus the first.
+        second: name of another; differences are the second minus the first.
         scale: name in ``params/scales`` (that of ``params/config.yaml``).
         overlay: content of a user's own scale.
-        configfile: where that stands.
+        configfile: file that the overlay stands in.
         checkpoint: `best` or `last`.
         everything: print also what is equal.
 
@@ -51,21 +51,21 @@ def print_comparison(
     if not all(side.runs for side in sides):
         return 1
     sides = [Side(side.name, with_ids(side.runs)) for side in sides]
-    for found in pairs(sides[0].runs, sides[1].runs):
-        print("\n".join(_block(found, [side.name for side in sides], checkpoint, everything)), end="\n\n")
+    for paired in pairs(sides[0].runs, sides[1].runs):
+        print("\n".join(_block(paired, [side.name for side in sides], checkpoint, everything)), end="\n\n")
     return 0
 
 
-def _block(found: Pairs, names: Sequence[str], checkpoint: str, everything: bool) -> Iterator[str]:
+def _block(paired: Pairs, names: Sequence[str], checkpoint: str, everything: bool) -> Iterator[str]:
     """Lines about one data set."""
-    for letter, name, runs in zip("AB", names, (found.first, found.second), strict=True):
+    for letter, name, runs in zip("AB", names, (paired.first, paired.second), strict=True):
         yield f"{letter}  {name}: {_called(runs)}"
         for run in runs:
             yield from [f"   MLflow {run.id}" + f"  seed {run.seed}" * (len(runs) > 1)] if run.id else []
-    if found.alone:
-        yield f"   left out, as only one side has it: seed {', '.join(map(str, found.alone))}"
+    if paired.alone:
+        yield f"   left out, as only one side has it: seed {', '.join(map(str, paired.alone))}"
     yield ""
-    sides = (found.first, found.second)
+    sides = (paired.first, paired.second)
     yield from _values("parameters", differing(*([run.parameters for run in side] for side in sides)), everything)
     yield ""
     facts = differing(*([run.facts for run in side] for side in sides))
@@ -75,7 +75,7 @@ def _block(found: Pairs, names: Sequence[str], checkpoint: str, everything: bool
         if only := sorted(key for key, pair in facts.items() if pair[other] == ABSENT):
             yield f"  known of {letter} only: {', '.join(only)}"
     yield ""
-    yield from _metrics(found, checkpoint)
+    yield from _metrics(paired, checkpoint)
 
 
 def _called(runs: Sequence[Run]) -> str:
@@ -101,15 +101,15 @@ def _values(title: str, values: Mapping[str, tuple[str, str]], everything: bool)
             yield from (f"    {letter}  {text}" for letter, text in zip("AB", pair, strict=True))
 
 
-def _metrics(found: Pairs, checkpoint: str) -> Iterator[str]:
-    several = len(found.first) > 1
-    yield f"metrics: fractions, {MEANS[checkpoint]}{f', mean over {len(found.first)} seeds' if several else ''}"
+def _metrics(paired: Pairs, checkpoint: str) -> Iterator[str]:
+    several = len(paired.first) > 1
+    yield f"metrics: fractions, {MEANS[checkpoint]}{f', mean over {len(paired.first)} seeds' if several else ''}"
     rows = [["", "A", "B", "B - A", *(["95 % interval", "n"] if several else [])]]
-    for name, (one, other, difference) in metric_differences(found, checkpoint).items():
+    for name, (one, other, difference) in metric_differences(paired, checkpoint).items():
         interval = [f"{difference.low:+.4f} to {difference.high:+.4f}", str(difference.n)] if several else []
         rows.append([name, f"{one:.4f}", f"{other:.4f}", f"{difference.mean:+.4f}", *interval])
     yield from ("  " + line for line in aligned(rows).splitlines())
-    for letter, only in zip("AB", metrics_of_one(found, checkpoint), strict=True):
+    for letter, only in zip("AB", metrics_of_one(paired, checkpoint), strict=True):
         if only:
             yield f"  only {letter}: {', '.join(only)}"
 

@@ -27,14 +27,14 @@ class Run:
     """One finished run.
 
     Attributes:
-        recipe: its name; that of the run in MLflow, or of the file, where it was named by those.
+        recipe: name of the recipe; that of the run in MLflow, or of the file, where it was named by those.
         dataset: what it was scored on.
-        seed: of everything random.
+        seed: seed of everything random.
         parameters: dotted keys of all sections, values as text.
         facts: what else is known of how it came about.
         metrics: fractions by name, for each of `CHECKPOINTS`.
         identity: the tags by which MLflow finds it.
-        id: of the run in MLflow, empty if there is none.
+        id: identifier of the run in MLflow, empty if there is none.
     """
 
     recipe: str
@@ -52,9 +52,9 @@ class Results:
     """Results of one scale.
 
     Attributes:
-        plan: of the scale.
+        plan: plan of the scale.
         folder: ``results/<scale>`` of this clone or of another.
-        options: that a call of Snakemake needs to mean this scale.
+        options: what a call of Snakemake adds to mean this scale.
     """
 
     plan: Plan
@@ -76,10 +76,10 @@ class Results:
                 f"{recipe}@{dataset}#{seed} is not finished; `snakemake --cores all {target}{self.options}` makes it"
             )
         measured = read_json(self.folder / metrics)
-        about = about_model(self.folder / result_file(self.plan, "model", recipe, dataset, seed))
+        training = about_model(self.folder / result_file(self.plan, "model", recipe, dataset, seed))
         settings = self.plan.settings(recipe, dataset)
-        used = {**settings, "train": about.get("settings", settings["train"])}
-        facts = {key: value for key, value in {**about, **measured}.items() if key not in ("settings", *CHECKPOINTS)}
+        used = {**settings, "train": training.get("settings", settings["train"])}
+        facts = {key: value for key, value in {**training, **measured}.items() if key not in ("settings", *CHECKPOINTS)}
         if flat(used) != flat(settings):
             facts["trained with"] = "other settings than params/ holds now"
         stored = scoring_of(self.plan, recipe, dataset, seed)

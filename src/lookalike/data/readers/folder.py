@@ -76,7 +76,7 @@ class _Tree:
     def _is_ignored(self, path: Path) -> bool:
         """A pattern with a slash is held against the path below the root, any other against the name alone."""
         name = self.name(path)
-        met = {each for each in self._patterns if fnmatchcase(name if "/" in each else path.name, each)}
+        met = {pattern for pattern in self._patterns if fnmatchcase(name if "/" in pattern else path.name, pattern)}
         self._met |= met
         return bool(met)
 
@@ -103,8 +103,8 @@ def _labelled(tree: _Tree, top: Path, apart: Sequence[Path], specification: Mapp
     if not parts and tree.images(top):
         what = "holds pictures and no class folders" if top == tree.root else f"is the only class folder of {tree.root}"
         raise ValueError(f"{top} {what}; it takes a folder for each class, two to train on and two to test on at least")
-    found = {part.name for part in parts}
-    by_role = found in ROLES or bool(apart and "query" in found <= {"train", "query"})
+    folder_names = {part.name for part in parts}
+    by_role = folder_names in ROLES or bool(apart and "query" in folder_names <= {"train", "query"})
     if by_role and "classes" in specification:
         raise ValueError(f"{top} holds a folder for each role, so the split cannot be chosen by `classes`")
     rows = pd.concat([_class_tree(tree, part, apart) for part in (parts if by_role else [top])], ignore_index=True)
@@ -120,12 +120,12 @@ def _labelled(tree: _Tree, top: Path, apart: Sequence[Path], specification: Mapp
     return assign_roles(frame, specification.get("classes"), names)
 
 
-def _class_tree(tree: _Tree, place: Path, apart: Sequence[Path]) -> pd.DataFrame:
+def _class_tree(tree: _Tree, top: Path, apart: Sequence[Path]) -> pd.DataFrame:
     """``file``, ``class_name`` and ``tree`` of the images in the class folders of one place."""
-    if stray := tree.images(place):
+    if stray := tree.images(top):
         raise ValueError(f"{stray[0]} lies outside of the class folders")
     rows = []
-    for folder in tree.folders(place):
+    for folder in tree.folders(top):
         if folder in apart:
             continue
         images = tree.images(folder)
@@ -134,9 +134,9 @@ def _class_tree(tree: _Tree, place: Path, apart: Sequence[Path]) -> pd.DataFrame
         deeper = [inner for inner in tree.folders(folder) if inner not in apart and tree.images(inner)]
         if deeper:
             raise ValueError(f"{deeper[0]} lies inside of a class folder; images belong directly into it")
-        rows += [(image, folder.name, place.name) for image in images]
+        rows += [(image, folder.name, top.name) for image in images]
     if not rows:
-        raise ValueError(f"{place} holds no class folder")
+        raise ValueError(f"{top} holds no class folder")
     return pd.DataFrame(rows, columns=["file", "class_name", "tree"])
 
 
@@ -147,9 +147,9 @@ def _unlabelled(tree: _Tree, folder: Path) -> list[Path]:
         ValueError: if there is none.
     """
 
-    def below(place: Path) -> Iterator[Path]:
-        yield from tree.images(place)
-        for inner in tree.folders(place):
+    def below(current: Path) -> Iterator[Path]:
+        yield from tree.images(current)
+        for inner in tree.folders(current):
             yield from below(inner)
 
     files = list(below(folder))

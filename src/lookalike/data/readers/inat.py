@@ -49,10 +49,10 @@ def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
     else:
         seed = int(specification.get("split_seed", 0))
         frame, split = _own(root, seed).assign(split="own"), f"own split, seed {seed}"
-    found = frame.drop_duplicates("label")["coarse_super"].map(dict(enumerate(_SORTED))).value_counts().to_dict()
+    counts = frame.drop_duplicates("label")["coarse_super"].map(dict(enumerate(_SORTED))).value_counts().to_dict()
     for name, expected in specification.get("super_categories", {}).items():
-        if found.get(name, 0) != expected:
-            raise ValueError(f"super-category {name}: {expected} classes expected, {found.get(name, 0)} found")
+        if counts.get(name, 0) != expected:
+            raise ValueError(f"super-category {name}: {expected} classes expected, {counts.get(name, 0)} found")
     frame.attrs["split"] = split
     return frame
 
