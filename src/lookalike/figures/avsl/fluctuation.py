@@ -36,8 +36,8 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         history = pd.read_csv(run.path)
         if MEASURE not in history:
             raise ValueError(f"{run.path} has no column {MEASURE}; it has {', '.join(history.columns)}")
-        about: dict[str, Any] = {"momentum": float(run.place["momentum"]), "dataset": run.dataset, "seed": run.seed}
-        frames.append(history[["epoch", MEASURE]].assign(**about)[[*about, "epoch", MEASURE]])
+        of_run: dict[str, Any] = {"momentum": float(run.place["momentum"]), "dataset": run.dataset, "seed": run.seed}
+        frames.append(history[["epoch", MEASURE]].assign(**of_run)[[*of_run, "epoch", MEASURE]])
     return pd.concat(frames, ignore_index=True)
 
 
@@ -61,8 +61,8 @@ def draw(frame: pd.DataFrame) -> Picture:
 
     figure, axes = panels(1, 1, height=2.2)
     panel = axes[0, 0]
-    for look, (momentum, own) in zip(LOOKS, frame.groupby("momentum"), strict=False):
-        curve = 100 * own.groupby("epoch")[MEASURE].mean()
+    for look, (momentum, rows) in zip(LOOKS, frame.groupby("momentum"), strict=False):
+        curve = 100 * rows.groupby("epoch")[MEASURE].mean()
         label = str(momentum) if momentum else "none"
         panel.plot(curve.index, curve, color=look.colour, marker=look.marker, linestyle=look.line, label=label)
     panel.set_yscale("log")
@@ -85,19 +85,19 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         .pivot_table(index="epoch", columns="momentum", values=MEASURE)
     )
     means = curves.mean()
-    found = []
+    checked = []
     for momentum in (float(column) for column in curves.columns[1:]):
         says = (
             f"edges are more stable with momentum {momentum:g} than without, in every epoch: a batch changes them by "
             f"{100 * means[momentum]:.2g} % against {100 * means[0.0]:.2g} %"
         )
-        found.append(Check(says, bool((curves[momentum] < curves[0.0]).all())))
+        checked.append(Check(says, bool((curves[momentum] < curves[0.0]).all())))
         says = (
             f"with momentum {momentum:g} the change is {means[momentum] / means[0.0]:.3f} of that without; any average "
             f"of independent batches would change by {independent_change(momentum):.3f} of it"
         )
-        found.append(Check(says, None, claimed=False))
-    return found
+        checked.append(Check(says, None, claimed=False))
+    return checked
 
 
 FLUCTUATION = Figure(data, draw, checks)

@@ -63,13 +63,13 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
 @torch.no_grad()
 def _shares(model: AVSL, pictures: Pictures, triplets: Tensor, device: torch.device) -> pd.DataFrame:
-    rows, places = torch.unique(triplets, return_inverse=True)
+    rows, positions = torch.unique(triplets, return_inverse=True)  # (n,) pictures, (3, T) positions among them
     seen = Representation.cat([model(images) for images, _ in pictures.tensors(rows.tolist(), device)])
     shares, sums, distances = [], [], []
-    for anchor, positive, negative in places.T.tolist():
+    for anchor, positive, negative in positions.T.tolist():
         explained = model.explain(seen[anchor], seen[[positive, negative]])
         of_level = torch.stack([level[0].double().sum(dim=-1) for level in explained.sensitivities])  # (L, 2)
-        total = of_level.sum(dim=0)
+        total = of_level.sum(dim=0)  # (2,), r by Property 1
         shares.append(of_level / total)
         sums.append(total / explained.nodes[0].shape[-1] - 1)
         weighted = torch.stack([level[0].double().sum(dim=-1) for level in explained.contributions]).sum(dim=0)
@@ -78,7 +78,7 @@ def _shares(model: AVSL, pictures: Pictures, triplets: Tensor, device: torch.dev
         "sum_error": float(torch.cat(sums).abs().max()),
         "distance_error": float(torch.cat(distances).abs().max()),
     }
-    means = torch.cat(shares, dim=1).mean(dim=1).tolist()
+    means = torch.cat(shares, dim=1).mean(dim=1).tolist()  # of (L, 2 T)
     return pd.DataFrame({"panel": "level", "level": range(1, len(means) + 1), "share": means, **errors})
 
 
@@ -89,19 +89,21 @@ def _shown(
     with torch.no_grad():
         seen = model(images, with_maps=True)
     explained = model.explain(seen[0], seen[1])
-    about = [{"panel": "picture", "side": side, **pictures.shown(row)} for side, row in zip(SIDES, pair, strict=True)]
-    frames = [pd.DataFrame(about)]
+    picture_rows = [
+        {"panel": "picture", "side": side, **pictures.shown(row)} for side, row in zip(SIDES, pair, strict=True)
+    ]
+    frames = [pd.DataFrame(picture_rows)]
     for part, order, level, node, edge in _chosen(model, explained, options):
         values = {
             "reliability": explained.reliability[level][0, 0, node],
             "delta": explained.nodes[level][0, 0, node],
             "sensitivity": explained.sensitivities[level][0, 0, node],
         }
-        place = {"part": part, "order": order, "level": level + 1, "node": node}
+        identity = {"part": part, "order": order, "level": level + 1, "node": node}
         numbers = {name: float(value) for name, value in values.items()}
-        frames.append(pd.DataFrame([{"panel": "node", **place, **numbers, "edge": edge}]))
+        frames.append(pd.DataFrame([{"panel": "node", **identity, **numbers, "edge": edge}]))
         frames += [
-            cells(seen.maps[level][image, node], panel="map", side=side, **place) for image, side in enumerate(SIDES)
+            cells(seen.maps[level][image, node], panel="map", side=side, **identity) for image, side in enumerate(SIDES)
         ]
     return frames
 
@@ -111,9 +113,9 @@ def _chosen(
 ) -> Iterator[tuple[str, int, int, int, float | None]]:
     """Part, order in it, level, node, and the edge that leads to it, of every node that is shown."""
     top = len(model.levels) - 1
-    trust, delta = explained.reliability[top][0, 0], explained.nodes[top][0, 0]
+    trust, delta = explained.reliability[top][0, 0], explained.nodes[top][0, 0]  # (r,) each
     reliable = trust.topk(max(2 * options["nodes"], round(options["reliable"] * len(trust)))).indices
-    ordered = reliable[delta[reliable].argsort(stable=True)].tolist()
+    ordered = reliable[delta[reliable].argsort(stable=True)].tolist()  # nodes, the most alike first
     for part, nodes in (("alike", ordered[: options["nodes"]]), ("unlike", ordered[: -options["nodes"] - 1 : -1])):
         yield from ((part, order, top, node, None) for order, node in enumerate(nodes))
     unreliable = int(trust.argmin())
@@ -146,9 +148,9 @@ def _graph(figure: SubFigure, frame: pd.DataFrame) -> None:
         tile(axis, picture)
     axes[0, 0].set_title("the pair")
     for column, node in zip(axes[:, 1:].T, nodes.itertuples(), strict=True):
-        own = maps[(maps["part"] == node.part) & (maps["order"] == node.order)]
+        node_maps = maps[(maps["part"] == node.part) & (maps["order"] == node.order)]
         for axis, side, picture in zip(column, SIDES, photographs, strict=True):
-            tile(axis, under(picture, grid(own[own["side"] == side])), PARTS[str(node.part)])
+            tile(axis, under(picture, grid(node_maps[node_maps["side"] == side])), PARTS[str(node.part)])
         over = f"edge {node.edge:.2f}" if node.part == "below" else str(node.part)
         column[0].set_title(f"{over}\nlevel {node.level:.0f}\nnode {node.node:.0f}")
         column[1].set_xlabel(f"p {node.reliability:.2f}\nδ {node.delta:.4f}\nλ {node.sensitivity:.2f}")
@@ -161,19 +163,19 @@ def _graph(figure: SubFigure, frame: pd.DataFrame) -> None:
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Where the sensitivities lie, and whether their sums are what Property 1 says."""
     levels = frame[frame["panel"] == "level"]
-    found = []
-    for dataset, own in levels.groupby("dataset"):
-        shares = own.groupby("level")["share"].mean()
+    checked = []
+    for dataset, rows in levels.groupby("dataset"):
+        shares = rows.groupby("level")["share"].mean()
         listed = ", ".join(f"{100 * share:.0f} % on level {level:.0f}" for level, share in shares.items())
         says = f"{dataset}: the highest level has most of λ: on average {listed}"
-        found.append(Check(says, bool(shares.idxmax() == shares.index.max())))
+        checked.append(Check(says, bool(shares.idxmax() == shares.index.max())))
         says = f"{dataset}: the share of λ rises with every level: {listed}"
-        found.append(Check(says, bool(shares.sort_index().is_monotonic_increasing)))
+        checked.append(Check(says, bool(shares.sort_index().is_monotonic_increasing)))
     sum_error, distance_error = levels["sum_error"].max(), levels["distance_error"].max()
     says = f"the λ of a pair sum to r, the nodes of a level (Property 1): relative error at most {sum_error:.1g}"
-    found.append(Check(says, bool(sum_error <= EXACT), computed=True))
+    checked.append(Check(says, bool(sum_error <= EXACT), computed=True))
     says = f"λ times δ, summed over all nodes, is the distance: relative error at most {distance_error:.1g}"
-    return [*found, Check(says, bool(distance_error <= EXACT), computed=True)]
+    return [*checked, Check(says, bool(distance_error <= EXACT), computed=True)]
 
 
 GRAPH = Figure(data, draw, checks)

@@ -51,16 +51,18 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
             seen = Representation.cat(
                 [model(images) for images, _ in pictures.tensors(drawn[: 2 * count].tolist(), device)]
             )
-            trust = model.explain(seen[:count], seen[count:]).reliability
+            trust = model.explain(seen[:count], seen[count:]).reliability  # per level (count, count, r)
         for level in range(1, len(model.levels)):
-            about = {"level": level + 1, "dataset": run.dataset, "seed": run.seed}
-            reliable = trust[level].flatten().cpu().numpy()
-            slopes = model.alpha[level - 1].detach().cpu().numpy()
+            of_level = {"level": level + 1, "dataset": run.dataset, "seed": run.seed}
+            reliable = trust[level].flatten().cpu().numpy()  # (count count r,)
+            slopes = model.alpha[level - 1].detach().cpu().numpy()  # (r,)
             limits = min(0.0, float(slopes.min())), max(0.0, float(slopes.max()))
             flat = np.abs(slopes) < options["near_zero"]
             frames += [
-                _histogram("reliability", reliable, (0, 1), reliable < options["unreliable"], options["bins"], about),
-                _histogram("coefficient", slopes, limits, flat, options["bins"], about),
+                _histogram(
+                    "reliability", reliable, (0, 1), reliable < options["unreliable"], options["bins"], of_level
+                ),
+                _histogram("coefficient", slopes, limits, flat, options["bins"], of_level),
             ]
     return pd.concat(frames, ignore_index=True)
 
@@ -71,11 +73,11 @@ def _histogram(
     limits: tuple[float, float],
     low: NDArray[np.bool_],
     bins: int,
-    about: Mapping[str, Any],
+    of_level: Mapping[str, Any],
 ) -> pd.DataFrame:
     counted, edges = np.histogram(values, bins, range=limits)
     columns = {"value": (edges[1:] + edges[:-1]) / 2, "share": counted / len(values), "below": low.mean()}
-    return pd.DataFrame({"quantity": quantity, **about, **columns})
+    return pd.DataFrame({"quantity": quantity, **of_level, **columns})
 
 
 def draw(frame: pd.DataFrame) -> Picture:
@@ -87,8 +89,8 @@ def draw(frame: pd.DataFrame) -> Picture:
     titles = {"reliability": "reliability p", "coefficient": "coefficient α"}
     for column, (quantity, title) in zip(axes.T, titles.items(), strict=True):
         for panel, level in zip(column, levels, strict=True):
-            own = frame[(frame["quantity"] == quantity) & (frame["level"] == level)]
-            bars = own[own["seed"] == own["seed"].min()]
+            rows = frame[(frame["quantity"] == quantity) & (frame["level"] == level)]
+            bars = rows[rows["seed"] == rows["seed"].min()]
             width = bars["value"].diff().median()
             panel.bar(bars["value"], 100 * bars["share"], width, color=LOOKS[0].colour, edgecolor="white", lw=0.2)
         column[-1].set_xlabel(title)
@@ -104,12 +106,12 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         "reliability": "nodes of a pair are unreliable",
         "coefficient": "coefficients lie near zero",
     }
-    found = []
+    checked = []
     for quantity, what in words.items():
         shares = below[quantity]
         listed = ", ".join(f"{100 * share:.1f} % on level {level}" for level, share in shares.items())
-        found.append(Check(f"few (at most {100 * FEW:.0f} %) {what}: {listed}", bool((shares <= FEW).all())))
-    return found
+        checked.append(Check(f"few (at most {100 * FEW:.0f} %) {what}: {listed}", bool((shares <= FEW).all())))
+    return checked
 
 
 HISTOGRAMS = Figure(data, draw, checks)

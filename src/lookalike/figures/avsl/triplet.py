@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 PAIRS = ("positive", "negative")
-MAPS = {"least alike": 0.0, "middle": 0.5, "most alike": 1.0}  # places in the order of the reliable nodes
+MAPS = {"least alike": 0.0, "middle": 0.5, "most alike": 1.0}  # position in the order of the reliable nodes
 
 
 def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
@@ -43,14 +43,14 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     trained, view, device = read_trained(run, AVSL)
     model, pictures = cast(AVSL, trained), read_pictures(run, view)
     triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-    rows, places = torch.unique(triplets, return_inverse=True)
+    rows, positions = torch.unique(triplets, return_inverse=True)  # (n,) pictures, (3, T) positions among them
     with torch.no_grad():
         seen = Representation.cat([model(images) for images, _ in pictures.tensors(rows.tolist(), device)])
     spreads = []
-    for number, (anchor, positive, negative) in enumerate(places.T.tolist()):
+    for number, (anchor, positive, negative) in enumerate(positions.T.tolist()):
         explained = model.explain(seen[anchor], seen[[positive, negative]])
-        for place, pair in enumerate(PAIRS):
-            delta = explained.nodes[-1][0, place][_reliable(explained.reliability[-1][0, place], options["reliable"])]
+        for column, pair in enumerate(PAIRS):
+            delta = explained.nodes[-1][0, column][_reliable(explained.reliability[-1][0, column], options["reliable"])]
             lower, upper = torch.quantile(delta, torch.tensor([0.25, 0.75], device=delta.device)).tolist()
             spread = {"sd": float(delta.std()), "iqr": upper - lower}
             spreads.append({"panel": "spread", "triplet": number, "pair": pair, **spread})
@@ -67,24 +67,24 @@ def _shown(
     model: AVSL, pictures: Pictures, triplet: list[int], share: float, device: torch.device
 ) -> list[pd.DataFrame]:
     roles = ("anchor", *PAIRS)
-    about = [
+    picture_rows = [
         {"panel": "picture", "role": role, **pictures.shown(row)} for role, row in zip(roles, triplet, strict=True)
     ]
-    frames = [pd.DataFrame(about)]
+    frames = [pd.DataFrame(picture_rows)]
     [(images, _)] = pictures.tensors(triplet, device)
     with torch.no_grad():
         seen = model(images, with_maps=True)
     explained = model.explain(seen[0], seen[[1, 2]])
-    for place, pair in enumerate(PAIRS):
-        trust, delta = explained.reliability[-1][0, place], explained.nodes[-1][0, place]
+    for column, pair in enumerate(PAIRS):
+        trust, delta = explained.reliability[-1][0, column], explained.nodes[-1][0, column]  # (r,) each
         nodes = _reliable(trust, share)
         nodes = nodes[delta[nodes].argsort(descending=True, stable=True)]
         columns = {"rank": range(len(nodes)), "node": nodes.tolist()}
         columns |= {"delta": delta[nodes].tolist(), "reliability": trust[nodes].tolist()}
         frames.append(pd.DataFrame({"panel": "node", "pair": pair, **columns}))
-        for which, at in MAPS.items():
-            node = int(nodes[round(at * (len(nodes) - 1))])
-            for image, role in ((0, "anchor"), (place + 1, pair)):
+        for which, fraction in MAPS.items():
+            node = int(nodes[round(fraction * (len(nodes) - 1))])
+            for image, role in ((0, "anchor"), (column + 1, pair)):
                 of_node = {"panel": "map", "pair": pair, "role": role, "which": which, "node": node}
                 frames.append(cells(seen.maps[-1][image, node], **of_node))
     return frames
@@ -108,10 +108,10 @@ def draw(frame: pd.DataFrame) -> Picture:
             row[0].set_ylabel(role)
             for axis, which in zip(row[1:], MAPS, strict=True):
                 maps = of_panel["map"]
-                own = maps[(maps["pair"] == pair) & (maps["role"] == role) & (maps["which"] == which)]
-                tile(axis, under(photographs[role], grid(own)))
+                node_cells = maps[(maps["pair"] == pair) & (maps["role"] == role) & (maps["which"] == which)]
+                tile(axis, under(photographs[role], grid(node_cells)))
                 if line == 0:
-                    axis.set_title(f"{which}\nnode {int(own['node'].iloc[0])}")
+                    axis.set_title(f"{which}\nnode {int(node_cells['node'].iloc[0])}")
     colour_bar(above, axes)
     curve, scatter = below.subplots(1, 2)
     for look, pair in zip((LOOKS[2], LOOKS[4]), PAIRS, strict=True):
@@ -134,7 +134,7 @@ def draw(frame: pd.DataFrame) -> Picture:
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the differences of negative pairs are more dispersed."""
     spread = frame[frame["panel"] == "spread"].pivot_table(index="triplet", columns="pair", values=["sd", "iqr"])
-    found = []
+    checked = []
     for column, name in (("sd", "standard deviation"), ("iqr", "interquartile range")):
         positive, negative = spread[column]["positive"], spread[column]["negative"]
         says = (
@@ -142,8 +142,8 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"{len(spread)} triplets: {negative.mean():.4f} against {positive.mean():.4f}; it is so in "
             f"{100 * (negative > positive).mean():.0f} % of the triplets"
         )
-        found.append(Check(says, bool(negative.mean() > positive.mean())))
-    return found
+        checked.append(Check(says, bool(negative.mean() > positive.mean())))
+    return checked
 
 
 TRIPLET = Figure(data, draw, checks)

@@ -48,8 +48,8 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
             features, labels = standardised(features.float()), torch.unique(classes, return_inverse=True)[1]
             for lam in options["lams"]:
                 curve = pd.DataFrame(training(features, labels, "all", lam, run.seed, options))
-                about = {"trained_on": WHOLE, "dataset": run.dataset, "seed": run.seed, "lambda": float(lam)}
-                frames.append(pd.DataFrame({**about, "step": curve["iteration"], "contextual": curve["contextual"]}))
+                of_run = {"trained_on": WHOLE, "dataset": run.dataset, "seed": run.seed, "lambda": float(lam)}
+                frames.append(pd.DataFrame({**of_run, "step": curve["iteration"], "contextual": curve["contextual"]}))
     return pd.concat(frames, ignore_index=True)
 
 

@@ -46,8 +46,8 @@ def histories(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
         history = pd.read_csv(run.path)
         if missing := [name for name in columns if name not in history]:
             raise ValueError(f"{run.path} has no column {missing[0]!r}; it has {', '.join(history.columns)}")
-        about = {"dataset": run.dataset, "seed": run.seed, "lambda": float(run.place["lambda"])}
-        frames.append(pd.DataFrame({**about, **history[["epoch", *columns]]}))
+        of_run = {"dataset": run.dataset, "seed": run.seed, "lambda": float(run.place["lambda"])}
+        frames.append(pd.DataFrame({**of_run, **history[["epoch", *columns]]}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -73,9 +73,9 @@ def draw(frame: pd.DataFrame) -> Picture:
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the contrastive loss lowers the contextual part too, and whether a lower one goes with a higher R@1."""
     alone = frame[frame["lambda"] == 0].groupby("epoch")["contextual"].mean()
-    found = frame.dropna(subset=["R@1"]).groupby(["lambda", "epoch"])[["contextual", "R@1"]].mean()
-    correlation = found["contextual"].rank().corr(found["R@1"].rank())
-    last = found.groupby("lambda").last()
+    means = frame.dropna(subset=["R@1"]).groupby(["lambda", "epoch"])[["contextual", "R@1"]].mean()
+    correlation = means["contextual"].rank().corr(means["R@1"].rank())
+    last = means.groupby("lambda").last()
     lowest, best = last["contextual"].idxmin(), last["R@1"].idxmax()
     return [
         Check(
@@ -84,7 +84,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             bool(alone.iloc[-1] < alone.iloc[0]),
         ),
         Check(
-            f"a lower L_context goes with a higher test R@1: rank correlation {correlation:.2f} over {len(found)} "
+            f"a lower L_context goes with a higher test R@1: rank correlation {correlation:.2f} over {len(means)} "
             f"measured epochs; at the end L_context is lowest at λ = {lowest:g}, R@1 highest at λ = {best:g}",
             bool(correlation <= -RISING),
         ),

@@ -63,13 +63,13 @@ def training(
     features: Tensor, labels: Tensor, per_class: int | str, lam: float, seed: int, options: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """State of the whole training set at the start, every ``measured_every`` iterations, and at the end."""
-    sizes = labels.bincount()
+    sizes = labels.bincount()  # (classes,)
     usual = int(sizes.median())
     k = usual if per_class == "all" else int(per_class)
     batch_size = len(labels) if per_class == "all" else k * len(sizes)
     generator = torch.Generator().manual_seed(seed)
     weight = torch.randn(features.shape[1], options["embedding_dim"], generator=generator) / features.shape[1] ** 0.5
-    embedding = nn.Parameter(weight)
+    embedding = nn.Parameter(weight)  # (features, D)
     optimiser = torch.optim.Adam([embedding], lr=options["lr"])
     sampler = BalancedSampler(
         labels, k * len(sizes), per_class=k, classes_per_round=len(sizes), seed=seed, batches=options["iterations"]
@@ -83,7 +83,7 @@ def training(
         if iteration == options["iterations"]:
             break
         rows = batches[iteration]
-        similarity = cosine_similarity(features[rows] @ embedding)
+        similarity = cosine_similarity(features[rows] @ embedding)  # (B, B)
         loss = similarity.new_zeros(())
         if lam > 0:
             loss = loss + lam * contextual_loss(similarity, labels[rows], k, options["eps"], alpha=options["alpha"])
@@ -98,10 +98,10 @@ def training(
 @torch.no_grad()
 def measured(embeddings: Tensor, labels: Tensor, k: int, options: Mapping[str, Any]) -> dict[str, float]:
     """R@1, MAP@R and contextual loss of a set of embeddings that is searched for itself."""
-    similarity = cosine_similarity(embeddings)
-    found = retrieval_metrics(similarity, labels, labels, ks=(1,), self_match=True)
+    similarity = cosine_similarity(embeddings)  # (N, N)
+    metrics = retrieval_metrics(similarity, labels, labels, ks=(1,), self_match=True)
     loss = float(contextual_loss(similarity, labels, k, options["eps"], alpha=options["alpha"]))
-    return {"R@1": found["R@1"], "MAP@R": found["MAP@R"], "contextual": loss}
+    return {"R@1": metrics["R@1"], "MAP@R": metrics["MAP@R"], "contextual": loss}
 
 
 def draw(frame: pd.DataFrame) -> Picture:
@@ -123,8 +123,8 @@ def draw(frame: pd.DataFrame) -> Picture:
     for panel, (column, label) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), CURVES.items(), strict=True):
         for size in (sizes[0], sizes[-1]):
             for lam, line in lines.items():
-                chosen = frame[(frame["batch_size"] == size) & (frame["lam"] == lam)]
-                curve = chosen.groupby("iteration")[column].mean() * (1 if column == "contextual" else 100)
+                rows = frame[(frame["batch_size"] == size) & (frame["lam"] == lam)]
+                curve = rows.groupby("iteration")[column].mean() * (1 if column == "contextual" else 100)
                 panel.plot(curve.index, curve, color=colours[size], linestyle=line)
         panel.set_xlabel("iteration")
         panel.set_ylabel(label)

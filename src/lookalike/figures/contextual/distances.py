@@ -44,14 +44,14 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     frames, dims = [], set()
     for run in runs:
         embeddings = F.normalize(read_embeddings(run, "test")[0].double(), dim=1)
-        distances = torch.pdist(embeddings).numpy()
+        distances = torch.pdist(embeddings).numpy()  # (N (N - 1) / 2,)
         dims.add(embeddings.shape[1])
         columns = {"distance": middles, "density": np.histogram(distances, edges, density=True)[0]}
-        about = {"variant": run.place["variant"], "dataset": run.dataset, "seed": run.seed}
-        frames.append(pd.DataFrame({**about, **columns, "mean": distances.mean(), "sd": distances.std()}))
+        of_run = {"variant": run.place["variant"], "dataset": run.dataset, "seed": run.seed}
+        frames.append(pd.DataFrame({**of_run, **columns, "mean": distances.mean(), "sd": distances.std()}))
     if len(dims) != 1:
         raise ValueError(f"embeddings of sizes {sorted(dims)} have no even distribution in common, one size is needed")
-    density = even_density(middles, dims.pop())
+    density = even_density(middles, dims.pop())  # (bins,)
     mean = float((middles * density).sum() / density.sum())
     sd = math.sqrt(float(((middles - mean) ** 2 * density).sum() / density.sum()))
     even = pd.DataFrame({"variant": UNIFORM, "distance": middles, "density": density, "mean": mean, "sd": sd})
@@ -83,13 +83,13 @@ def draw(frame: pd.DataFrame) -> Picture:
     variants = [name for name in frame["variant"].unique() if name != UNIFORM]
     figure, axes = panels(1, len(variants), height=2.0, sharey=True)
     for panel, variant in zip(axes[0], variants, strict=True):
-        own = frame[frame["variant"] == variant]
-        density = own.groupby("distance")["density"].mean()
+        rows = frame[frame["variant"] == variant]
+        density = rows.groupby("distance")["density"].mean()
         panel.fill_between(
             density.index, density, step="mid", color=LOOKS[0].colour, alpha=0.75, lw=0, label="measured"
         )
         panel.plot(even["distance"], even["density"], color=LOOKS[2].colour, linestyle="--", label="even")
-        panel.axvline(own["mean"].mean(), color=REFERENCE, linestyle=":", label="mean measured")
+        panel.axvline(rows["mean"].mean(), color=REFERENCE, linestyle=":", label="mean measured")
         panel.set_title(variant)
         panel.set_xlim(0, FARTHEST)
         panel.set_xticks([0, 0.5, 1, 1.5, 2])

@@ -62,11 +62,11 @@ def loss_and_pull(
         loss: ``contextual`` or ``contrastive``.
         angles: ``(n - 1,)`` degrees of the points that stay.
         labels: ``(n - 1,)``.
-        position: of the moving point, degrees.
-        options: as `data` takes them.
+        position: position of the moving point in degrees.
+        options: options of the figure, see `data`.
     """
     moving = torch.deg2rad(position).requires_grad_()
-    radians = torch.cat([moving[None], torch.deg2rad(angles)])
+    radians = torch.cat([moving[None], torch.deg2rad(angles)])  # (n,), the moving point first
     points = torch.stack([radians.sin(), radians.cos()], dim=1)  # (n, 2), (0, 1) at 0 degrees
     similarity, labels = points @ points.T, torch.cat([labels.new_ones(1), labels])
     if loss == "contextual":
@@ -82,8 +82,8 @@ def draw(frame: pd.DataFrame) -> Picture:
     from lookalike.figures.parts.style import LOOKS, REFERENCE, panels
 
     figure, axes = panels(1, 2, height=1.95)
-    for place, (loss, name) in enumerate(NAMES.items()):
-        left, right = axes[0, place], axes[0, place].twinx()
+    for number, (loss, name) in enumerate(NAMES.items()):
+        left, right = axes[0, number], axes[0, number].twinx()
         right.spines["right"].set_visible(True)
         for panel, column, look, label in ((left, "value", LOOKS[0], "loss"), (right, "pull", LOOKS[4], "pull")):
             table = frame[frame["loss"] == loss].pivot_table(index="position", columns="draw", values=column)
@@ -106,21 +106,23 @@ def draw(frame: pd.DataFrame) -> Picture:
 
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the pull lasts until the loss is smallest, for every draw."""
-    found = []
+    checked = []
     for loss, name in (("contextual", "L_context"), ("contrastive", "L_contrast")):
-        draws = [each.sort_values("position") for _, each in frame[frame["loss"] == loss].groupby("draw")]
-        minima = [int(each["value"].to_numpy().argmin()) for each in draws]
-        ways = [each[:minimum] for each, minimum in zip(draws, minima, strict=True)]
+        draws = [curve.sort_values("position") for _, curve in frame[frame["loss"] == loss].groupby("draw")]
+        minima = [int(curve["value"].to_numpy().argmin()) for curve in draws]
+        ways = [curve[:minimum] for curve, minimum in zip(draws, minima, strict=True)]
         pulled = sum(bool((way["pull"] > 0).all()) for way in ways)
         least = min(way["pull"].min() for way in ways)
-        reached = sum(each["position"].iloc[minimum] for each, minimum in zip(draws, minima, strict=True)) / len(draws)
+        reached = sum(curve["position"].iloc[minimum] for curve, minimum in zip(draws, minima, strict=True)) / len(
+            draws
+        )
         says = (
             f"the pull of {name} is positive at every position before the minimum of the loss in {pulled} of "
             f"{len(ways)} draws (smallest pull {least:.3g} per rad; minimum at {reached:.0f}° on average)"
         )
         claimed = loss == "contextual"
-        found.append(Check(says, pulled == len(ways) if claimed else None, claimed, computed=True))
-    return found
+        checked.append(Check(says, pulled == len(ways) if claimed else None, claimed, computed=True))
+    return checked
 
 
 def _with_zero(table: pd.DataFrame) -> tuple[float, float]:

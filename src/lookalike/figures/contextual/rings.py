@@ -46,7 +46,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         network = perceptron(options["hidden"], generator)
         with torch.no_grad():
             before = neighbour_accuracy(network(clean), circles, options["neighbours"])
-        noisy = points + level * torch.randn(points.shape, generator=generator)
+        noisy = points + level * torch.randn(points.shape, generator=generator)  # (5 points, 2)
         train(network, noisy, circles, options, generator)
         with torch.no_grad():
             embeddings = network(clean)
@@ -83,8 +83,8 @@ def train(
     k, per_circle = options["k"], len(points) // CIRCLES
     for _ in range(options["steps"]):
         rows = [circle * per_circle + torch.randperm(per_circle, generator=generator)[:k] for circle in range(CIRCLES)]
-        batch = torch.cat(rows)
-        similarity = 1 - squared_distance(network(points[batch])) / 2
+        batch = torch.cat(rows)  # (5 k,)
+        similarity = 1 - squared_distance(network(points[batch])) / 2  # (5 k, 5 k), of unit vectors their cosine
         loss = contextual_loss(similarity, circles[batch], k, options["eps"], alpha=options["alpha"], variant="l1")
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -101,7 +101,7 @@ def neighbour_accuracy(embeddings: Tensor, labels: Tensor, neighbours: int) -> f
 
     Of labels that are equally frequent among the neighbours the smallest counts.
     """
-    nearest = stable_topk(-squared_distance(embeddings).fill_diagonal_(torch.inf), neighbours)[1]
+    nearest = stable_topk(-squared_distance(embeddings).fill_diagonal_(torch.inf), neighbours)[1]  # (N, neighbours)
     votes = F.one_hot(labels[nearest], int(labels.max()) + 1).sum(dim=1)  # (N, classes)
     return float((votes.argmax(dim=1) == labels).double().mean())
 
@@ -115,8 +115,10 @@ def draw(frame: pd.DataFrame) -> Picture:
     for panel, level in zip(axes.flat, levels, strict=False):
         shown = frame[frame["noise"] == level]
         for circle, look in zip(range(CIRCLES), LOOKS, strict=False):
-            own = shown[shown["circle"] == circle]
-            panel.scatter(own["x"], own["y"], s=5, color=look.colour, marker=look.marker, lw=0, label=f"{circle + 1}")
+            points = shown[shown["circle"] == circle]
+            panel.scatter(
+                points["x"], points["y"], s=5, color=look.colour, marker=look.marker, lw=0, label=f"{circle + 1}"
+            )
         panel.set_title(f"noise {level:g}: {100 * shown['accuracy'].iloc[0]:.0f} % right", pad=3)
         panel.set_box_aspect(1)
     for panel in axes[-1]:
@@ -134,7 +136,7 @@ def draw(frame: pd.DataFrame) -> Picture:
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the neighbours are of one circle, far more often than by chance and than before training."""
     chance = 1 / frame["circle"].nunique()
-    found = []
+    checked = []
     for level, rows in frame.groupby("noise"):
         after, before = rows["accuracy"].iloc[0], rows["accuracy_untrained"].iloc[0]
         says = (
@@ -142,8 +144,8 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"{100 * before:.1f} % before training ({100 * (after - before):+.1f} points) and {100 * chance:.0f} % by "
             "chance"
         )
-        found.append(Check(says, bool(after > max(before, chance))))
-    return found
+        checked.append(Check(says, bool(after > max(before, chance))))
+    return checked
 
 
 RINGS = Figure(data, draw, checks)

@@ -22,8 +22,8 @@ def draw_losses(frame: pd.DataFrame) -> Picture:
     datasets = list(frame["dataset"].unique())
     figure, axes = panels(1, len(datasets), height=2.5)
     for panel, dataset in zip(axes[0], datasets, strict=True):
-        own = frame[frame["dataset"] == dataset]
-        for look, ((loss, setting), points) in zip(LOOKS, own.groupby(["loss", "setting"], sort=False), strict=False):
+        rows = frame[frame["dataset"] == dataset]
+        for look, ((loss, setting), points) in zip(LOOKS, rows.groupby(["loss", "setting"], sort=False), strict=False):
             seen, unseen = _ends(points)
             appearance = {"color": look.colour, "marker": look.marker, "linestyle": "", "clip_on": False}
             panel.plot(seen, unseen, color=look.colour, linestyle="--")
@@ -31,7 +31,7 @@ def draw_losses(frame: pd.DataFrame) -> Picture:
             panel.errorbar(seen.iloc[-1], unseen.iloc[-1], *_deviations(points), color=look.colour, capsize=1.5)
             panel.plot(seen.iloc[-1], unseen.iloc[-1], **appearance, label=f"{loss}, {setting}")
         panel.margins(0.12)
-        _name(panel, dataset, own)
+        _name(panel, dataset, rows)
     axes[0, 0].set_ylabel("test R@1 (%)")
     labelled = axes[0, 0].get_legend_handles_labels()
     figure.legend(*labelled, title="ring: best epoch, filled: last", loc="outside lower center", ncols=2)
@@ -46,8 +46,8 @@ def draw_weights(frame: pd.DataFrame) -> Picture:
     (left, right), last = axes[0], frame[frame["checkpoint"] == "last"]
     means = 100 * last.groupby("lambda")[[SEEN, UNSEEN]].mean()
     for lam, points in last.groupby("lambda"):
-        at = means[SEEN][lam], means[UNSEEN][lam]
-        left.errorbar(*at, *_deviations(points), color=LOOKS[0].colour, capsize=1.5, lw=0.6)
+        centre = means[SEEN][lam], means[UNSEEN][lam]
+        left.errorbar(*centre, *_deviations(points), color=LOOKS[0].colour, capsize=1.5, lw=0.6)
     weights = left.scatter(means[SEEN], means[UNSEEN], c=means.index, cmap="viridis", s=16, zorder=3)
     figure.colorbar(weights, ax=left, label="λ", location="bottom", aspect=25)
     left.margins(0.12)

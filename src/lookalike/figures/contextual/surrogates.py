@@ -44,13 +44,13 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     """
     rows = []
     for run in runs:
-        found = read_json(run.path)["best"]
-        if missing := [name for name in METRICS if name not in found]:
+        metrics = read_json(run.path)["best"]
+        if missing := [name for name in METRICS if name not in metrics]:
             hint = "embed.training_pictures of its recipe must be true"
             raise ValueError(f"{run.path} holds no {missing[0]} of the best epoch; {hint}")
-        place = {"loss": run.place["loss"], **{name: float(run.place[name]) for name in POINT[1:]}}
-        about = {"dataset": run.dataset, "seed": run.seed, **place, "path": run.path}
-        rows.append(about | {name: found[name] for name in METRICS})
+        point = {"loss": run.place["loss"], **{name: float(run.place[name]) for name in POINT[1:]}}
+        of_run = {"dataset": run.dataset, "seed": run.seed, **point, "path": run.path}
+        rows.append(of_run | {name: metrics[name] for name in METRICS})
     frame = pd.DataFrame(rows)
     apart = [name for name in ("dataset", "seed", *POINT) if name != "rate"]
     if frame.groupby(apart)["path"].nunique().max() == 1:
@@ -69,9 +69,9 @@ def draw_grid(frame: pd.DataFrame) -> Picture:
     rates = _rates(frame)
     figure, axes = panels(len(rates), 2, height=0.65 + 1.35 * len(rates), sharex=True, sharey=True)
     for row, rate in zip(axes, rates, strict=True):
-        own = frame if pd.isna(rate) else frame[frame["rate"] == rate]
+        points_of_rate = frame if pd.isna(rate) else frame[frame["rate"] == rate]
         for panel, (metric, label) in zip(row, METRICS.items(), strict=True):
-            for look, (margin, points) in zip(LOOKS, own.groupby("margin"), strict=False):
+            for look, (margin, points) in zip(LOOKS, points_of_rate.groupby("margin"), strict=False):
                 line = 100 * points.groupby("lambda")[metric].mean()
                 appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
                 panel.plot(line.index, line, **appearance, label=f"δ+ = {margin:g}")
@@ -90,14 +90,14 @@ def checks_grid(frame: pd.DataFrame) -> list[Check]:
     points = _points(frame)
     tuned = points[(points["lambda"] > 0) & ~points["again"]]
     best = tuned.sort_values("R@1", ascending=False, kind="stable").iloc[0]
-    found = (
+    summary = (
         f"test R@1 of {NAMES[best['loss']]} at λ > 0 is at best {_percent(best['R@1'])} ({_place(best)}; train R@1 "
         f"{_percent(best['train_R@1'])}), over the grid {_percent(tuned['R@1'].min())} to "
         f"{_percent(tuned['R@1'].max())}, median {_percent(tuned['R@1'].median())}"
     )
     alone = points.loc[points["lambda"] == 0, "R@1"]
     return [
-        Check(found, None, claimed=False),
+        Check(summary, None, claimed=False),
         Check(
             f"the contrastive loss alone (λ = 0) reaches {_percent(alone.max())} at its best margin",
             None,
@@ -114,13 +114,13 @@ def draw_summary(frame: pd.DataFrame) -> Picture:
     datasets, losses = list(points["dataset"].unique()), list(points["loss"].unique())
     figure, axes = panels(1, len(datasets), height=1.9, sharey=True)
     for panel, dataset in zip(axes[0], datasets, strict=True):
-        own = points[points["dataset"] == dataset]
-        panel.axvline(100 * own.loc[own["lambda"] == 0, "R@1"].max(), color=REFERENCE, linestyle=":")
-        for place, loss in enumerate(losses):
-            tuned = 100 * own.loc[(own["loss"] == loss) & (own["lambda"] > 0), "R@1"]
-            look = LOOKS[place]
-            panel.plot(tuned, [place] * len(tuned), look.marker, color=look.colour, markersize=3, alpha=0.5, mew=0)
-            panel.plot(tuned.max(), place, look.marker, color=look.colour, markersize=5, clip_on=False)
+        of_dataset = points[points["dataset"] == dataset]
+        panel.axvline(100 * of_dataset.loc[of_dataset["lambda"] == 0, "R@1"].max(), color=REFERENCE, linestyle=":")
+        for height, loss in enumerate(losses):
+            tuned = 100 * of_dataset.loc[(of_dataset["loss"] == loss) & (of_dataset["lambda"] > 0), "R@1"]
+            look = LOOKS[height]
+            panel.plot(tuned, [height] * len(tuned), look.marker, color=look.colour, markersize=3, alpha=0.5, mew=0)
+            panel.plot(tuned.max(), height, look.marker, color=look.colour, markersize=5, clip_on=False)
         panel.set_title(dataset.removeprefix("figurines_"))
         panel.set_xlabel("test R@1 (%)")
     axes[0, 0].set_yticks(range(len(losses)), [NAMES[loss] for loss in losses])
@@ -132,16 +132,16 @@ def checks_summary(frame: pd.DataFrame) -> list[Check]:
     """On every data set, whether the best point of the contextual loss is above that of every surrogate."""
     points = _points(frame)
     tuned = points[(points["lambda"] > 0) & ~points["again"]]
-    found = []
-    for dataset, own in tuned.groupby("dataset", sort=False):
-        best = own.groupby("loss")["R@1"].max().sort_values(ascending=False)
-        median = own.groupby("loss")["R@1"].median()
+    checked = []
+    for dataset, of_dataset in tuned.groupby("dataset", sort=False):
+        best = of_dataset.groupby("loss")["R@1"].max().sort_values(ascending=False)
+        median = of_dataset.groupby("loss")["R@1"].median()
         others = best.drop("contextual")
         listed = ", ".join(
             f"{NAMES[loss]} {_percent(best[loss])} ({_percent(median[loss])})" for loss in map(str, best.index)
         )
         lead = 100 * (best["contextual"] - others.max())
-        found.append(
+        checked.append(
             Check(
                 f"on {dataset} the contextual loss at its best is above every AP surrogate at its best: "
                 f"{lead:+.1f} points against {NAMES[str(others.idxmax())]}; best test R@1 at λ > 0, in brackets "
@@ -149,7 +149,7 @@ def checks_summary(frame: pd.DataFrame) -> list[Check]:
                 bool(lead > 0),
             )
         )
-    return found
+    return checked
 
 
 def _rates(frame: pd.DataFrame) -> list[float]:

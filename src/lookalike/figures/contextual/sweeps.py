@@ -23,56 +23,56 @@ SHARES = (0, 0.5, 1)
 
 def check_weights(frame: pd.DataFrame) -> list[Check]:
     """The best is a mixture with much of the contextual part, and the regulariser never hurts."""
-    found = []
+    checked = []
     for dataset, rows in groups(best(frame), ["dataset"]):
         one = seeds_behind(table(rows, "lambda", "R@1"))
         means: Any = 100 * rows.groupby(["gamma", "lambda"])["R@1"].mean()
         gamma, lam = means.idxmax()
         says = f"{dataset[0]}: R@1 is best at λ of 0.8 to 0.9: it is {means.max():.1f} % at λ = {lam:g}, γ = {gamma:g}"
-        found.append(Check(says + one, bool(0.8 <= lam <= 0.9)))
+        checked.append(Check(says + one, bool(0.8 <= lam <= 0.9)))
         without, *weights = [each.droplevel("gamma") for _, each in means.groupby("gamma")]
         changes = pd.concat([each - without for each in weights])
         says = (
             f"{dataset[0]}: the regulariser hurts no λ: it raises R@1 in {int((changes > 0).sum())} of {len(changes)} "
             f"cases, by {changes.mean():+.1f} points on average, and lowers it by up to {max(0.0, -changes.min()):.1f}"
         )
-        found.append(Check(says + one, bool(changes.min() >= 0 and changes.max() > 0)))
-    return found
+        checked.append(Check(says + one, bool(changes.min() >= 0 and changes.max() > 0)))
+    return checked
 
 
 def check_tuning(frame: pd.DataFrame) -> list[Check]:
     """R@1 hardly depends on eps, gamma and the target similarity."""
-    found = []
+    checked = []
     for name, label in SETTINGS.items():
         values = table(varied(frame, name, SETTINGS), name, "R@1")
         spread = spread_of(values)
         says = f"R@1 is flat over {label}: it varies by {spread:.1f} points (limit {FLAT:g})"
-        found.append(Check(says + seeds_behind(values), spread <= FLAT))
-    return found
+        checked.append(Check(says + seeds_behind(values), spread <= FLAT))
+    return checked
 
 
 def check_robustness(frame: pd.DataFrame) -> list[Check]:
     """The contextual loss is best at every level of every disturbance."""
-    found = []
+    checked = []
     for name in NOISES:
         tables = {loss: table(rows, name, "R@1") for loss, rows in varied(frame, name, NOISES).groupby("loss")}
         ours = tables.pop("contextual")
         gains = [ours.loc[level] - values.loc[level] for values in tables.values() for level in ours.index]
-        found.append(always(gains, f"{name}: R@1 of the contextual loss is above that of the others"))
-    return found
+        checked.append(always(gains, f"{name}: R@1 of the contextual loss is above that of the others"))
+    return checked
 
 
 def check_seen_losses(frame: pd.DataFrame) -> list[Check]:
     """The contextual loss has the higher R@1 on test pictures at the lower one on training pictures."""
-    found = []
+    checked = []
     for (dataset, setting), rows in groups(frame[frame["checkpoint"] == "last"], ["dataset", "setting"]):
         seen, unseen = (table(rows, "loss", metric) for metric in (SEEN, UNSEEN))
-        place = f"{dataset}, {setting}"
-        found += [
-            compared(unseen, "Contextual", "Contrastive", f"{place}: test R@1 is higher with Contextual"),
-            compared(seen, "Contrastive", "Contextual", f"{place}: train R@1 is higher with Contrastive"),
+        case = f"{dataset}, {setting}"
+        checked += [
+            compared(unseen, "Contextual", "Contrastive", f"{case}: test R@1 is higher with Contextual"),
+            compared(seen, "Contrastive", "Contextual", f"{case}: train R@1 is higher with Contrastive"),
         ]
-    return found
+    return checked
 
 
 def check_seen_weights(frame: pd.DataFrame) -> list[Check]:
@@ -89,19 +89,21 @@ def check_seen_weights(frame: pd.DataFrame) -> list[Check]:
 def check_variants(frame: pd.DataFrame) -> list[Check]:
     """Every change of the contextual similarity makes it worse."""
     rows = best(frame)
-    found = []
+    checked = []
     for variant in [name for name in rows["variant"].unique() if name != FULL]:
         gains = []
-        for _, own in groups(rows, ["dataset"]):
-            full, changed = (table(own[own["variant"] == name], "lambda", "R@1") for name in (FULL, variant))
+        for _, of_dataset in groups(rows, ["dataset"]):
+            full, changed = (
+                table(of_dataset[of_dataset["variant"] == name], "lambda", "R@1") for name in (FULL, variant)
+            )
             gains += [full.loc[lam] - changed.loc[lam] for lam in full.index]
-        found.append(mostly(gains, f"the full loss is better than {variant.replace('_', ' ')}"))
-    return found
+        checked.append(mostly(gains, f"the full loss is better than {variant.replace('_', ' ')}"))
+    return checked
 
 
 def check_detached(frame: pd.DataFrame) -> list[Check]:
     """Detaching helps on products at high lambda, and hurts elsewhere."""
-    found = []
+    checked = []
     for published, rows in groups(best(frame), ["published"]):
         attached, detached = (
             table(rows[rows["normaliser"] == name], "lambda", "R@1") for name in ("attached", "detached")
@@ -113,8 +115,8 @@ def check_detached(frame: pd.DataFrame) -> list[Check]:
             for lam in attached.index
             if not helps or lam >= 0.8
         ]
-        found.append(mostly(gains, f"{name}: {'detached is better, λ ≥ 0.8' if helps else 'attached is better'}"))
-    return found
+        checked.append(mostly(gains, f"{name}: {'detached is better, λ ≥ 0.8' if helps else 'attached is better'}"))
+    return checked
 
 
 WEIGHTS = Figure(

@@ -23,14 +23,14 @@ def draw_variants(frame: pd.DataFrame) -> Picture:
     others = [name for name in points["variant"].unique() if name != FULL]
     figure, axes = panels(1, len(datasets), height=2.3, sharex=True, sharey=True)
     for panel, dataset in zip(axes[0], datasets, strict=True):
-        own = points[points["dataset"] == dataset]
-        reached = 100 * own.pivot_table(index="lambda", columns="variant", values="R@1")
+        of_dataset = points[points["dataset"] == dataset]
+        reached = 100 * of_dataset.pivot_table(index="lambda", columns="variant", values="R@1")
         panel.axvline(0, color=REFERENCE, linestyle=":")
-        for place, variant in enumerate(others):
+        for height, variant in enumerate(others):
             change = reached[variant] - reached[FULL]
-            panel.plot(change, [place] * len(change), "o", color=LOOKS[0].colour, alpha=0.5, mew=0)
-            panel.plot(change.mean(), place, "D", color=LOOKS[4].colour, markersize=4.5)
-        panel.set_title(shown(dataset, own["published"].iloc[0]))
+            panel.plot(change, [height] * len(change), "o", color=LOOKS[0].colour, alpha=0.5, mew=0)
+            panel.plot(change.mean(), height, "D", color=LOOKS[4].colour, markersize=4.5)
+        panel.set_title(shown(dataset, of_dataset["published"].iloc[0]))
     axes[0, 0].set_yticks(range(len(others)), [name.replace("_", " ") for name in others])
     axes[0, 0].set_ylim(len(others) - 0.5, -0.5)
     figure.supxlabel("R@1 of the variant minus that of the full loss (points)", fontsize=7)

@@ -17,8 +17,10 @@ def check_candidates(frame: pd.DataFrame) -> list[Check]:
     """Few candidates bring most of the gain, more than 100 nothing."""
     tables = [table(rows, "K", "P@1") for _, rows in groups(best(frame), ["dataset", "loss"])]
     later = [values.loc[500] - values.loc[100] for values in tables]
-    largest = max(abs(float(each.mean())) for each in later)
-    early, late = (sum(float((each.loc[k] - each.loc[0]).mean()) for each in tables) for k in (20, 500))
+    largest = max(abs(float(differences.mean())) for differences in later)
+    early, late = (
+        sum(float((differences.loc[k] - differences.loc[0]).mean()) for differences in tables) for k in (20, 500)
+    )
     return [
         always([values.loc[100] - values.loc[0] for values in tables], "100 candidates raise P@1"),
         Check(
@@ -37,11 +39,13 @@ def check_candidates(frame: pd.DataFrame) -> list[Check]:
 def check_grid_side(frame: pd.DataFrame) -> list[Check]:
     """A finer grid is better, with P@1 of G = 4 above that of a single location."""
     tables = {key: table(rows, "G", "P@1") for key, rows in groups(best(frame), ["dataset", "loss"])}
-    found = [always([values.loc[4] - values.loc[1] for values in tables.values()], "P@1 is higher at G = 4 than at 1")]
-    found += [
+    checked = [
+        always([values.loc[4] - values.loc[1] for values in tables.values()], "P@1 is higher at G = 4 than at 1")
+    ]
+    checked += [
         rising(values, f"{dataset}, {LOSSES[loss]}: P@1 rises with G") for (dataset, loss), values in tables.items()
     ]
-    return found
+    return checked
 
 
 CANDIDATES = Figure(

@@ -1,4 +1,4 @@
-"""How DIML matches the places of two pictures, and what the matching adds to the similarity of a pair."""
+"""How DIML matches the locations of two pictures, and what the matching adds to the similarity of a pair."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     trained, view, device = read_trained(run, Embedder)
     model, pictures = DIML(trained, "trunk", options["side"]), read_pictures(run, view)
     triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-    rows, places = torch.unique(triplets, return_inverse=True)
+    rows, positions = torch.unique(triplets, return_inverse=True)  # (n,) pictures, (3, T) positions among them
     with torch.no_grad():
         seen = Representation.cat([model(images) for images, _ in pictures.tensors(rows.tolist(), device)])
-        others = places[1:].T.to(device)  # (T, 2)
-        first = places[0].to(device)
+        others = positions[1:].T.to(device)  # (T, 2)
+        first = positions[0].to(device)  # (T,)
         match = model.matcher.matching(
             seen.regions[first], seen.global_vector[first], seen.regions[others], seen.global_vector[others]
         )
-        cosine = (seen.global_vector[first][:, None] * seen.global_vector[others]).sum(dim=-1)
+        cosine = (seen.global_vector[first][:, None] * seen.global_vector[others]).sum(dim=-1)  # (T, 2)
     frames = []
     for pair in range(options["shown"]):
         row = triplets[:2, pair].tolist()
-        about = [
-            {"panel": "picture", "pair": pair, "side": side, **pictures.shown(each)}
-            for side, each in zip(SIDES, row, strict=True)
+        picture_rows = [
+            {"panel": "picture", "pair": pair, "side": side, **pictures.shown(index)}
+            for side, index in zip(SIDES, row, strict=True)
         ]
-        frames.append(pd.DataFrame(about))
+        frames.append(pd.DataFrame(picture_rows))
         for side, marginal in zip(SIDES, (match.query_marginal, match.gallery_marginal), strict=True):
-            heat = marginal[pair, 0].view(options["side"], options["side"])
+            heat = marginal[pair, 0].view(options["side"], options["side"])  # (S, S)
             frames.append(cells(heat, panel="map", pair=pair, side=side))
         values = {"cosine": float(cosine[pair, 0]), "structural": float(match.similarity[pair, 0])}
         frames.append(_arrows(match, pair).assign(panel="arrow", pair=pair, **values))
@@ -78,8 +78,8 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _arrows(match: Match, pair: int) -> pd.DataFrame:
-    """The pair of places that contributes most, and where the plan sends the place that counts least."""
-    plan, similarity = match.plan[pair, 0], match.correlation[pair, 0]
+    """The pair of locations that contributes most, and where the plan sends the location that counts least."""
+    plan, similarity = match.plan[pair, 0], match.correlation[pair, 0]  # (R, R) each
     width = plan.shape[1]
     most = int((plan * similarity).argmax())
     least = int(match.query_marginal[pair, 0].argmin())
@@ -95,21 +95,21 @@ def _arrows(match: Match, pair: int) -> pd.DataFrame:
 
 def _differences(match: Match, cosine: Tensor, objects: Tensor | None, side: int, bins: int) -> pd.DataFrame:
     """Histograms of structural less cosine similarity, on bins that both kinds of pairs share."""
-    difference = (match.similarity - cosine).cpu().double().numpy()
+    difference = (match.similarity - cosine).cpu().double().numpy()  # (T, 2)
     edges = np.linspace(difference.min(), difference.max(), bins + 1)
     mass_error = float((match.plan.sum(dim=(-2, -1)) - 1).abs().max())
-    about: dict[str, Any] = {"mass_error": mass_error}
+    of_all: dict[str, Any] = {"mass_error": mass_error}
     if objects is not None:
         inside = torch.nn.functional.adaptive_avg_pool2d(objects[:, None].double(), side).flatten(1)  # (T, R)
-        marginal = match.query_marginal[:, 0].cpu().double()
-        about["on_object"] = float((marginal * inside).sum(dim=1).mean())
-        about["object_area"] = float(inside.mean())
+        marginal = match.query_marginal[:, 0].cpu().double()  # (T, R)
+        of_all["on_object"] = float((marginal * inside).sum(dim=1).mean())
+        of_all["object_area"] = float(inside.mean())
     frames = []
-    for place, kind in enumerate(PAIRS):
-        own = difference[:, place]
-        columns = {"value": (edges[1:] + edges[:-1]) / 2, "share": np.histogram(own, edges)[0] / len(own)}
-        frames.append(pd.DataFrame({**columns, "kind": kind, "mean": own.mean(), "above": (own > 0).mean()}))
-    return pd.concat(frames).assign(panel="difference", **about)
+    for column, kind in enumerate(PAIRS):
+        values = difference[:, column]
+        columns = {"value": (edges[1:] + edges[:-1]) / 2, "share": np.histogram(values, edges)[0] / len(values)}
+        frames.append(pd.DataFrame({**columns, "kind": kind, "mean": values.mean(), "above": (values > 0).mean()}))
+    return pd.concat(frames).assign(panel="difference", **of_all)
 
 
 def draw(frame: pd.DataFrame) -> Picture:
@@ -124,13 +124,13 @@ def draw(frame: pd.DataFrame) -> Picture:
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.1 * len(shown) + 0.6, 1.7))[:, 0]
     axes = above.subplots(len(shown), 4, squeeze=False)
     for row, pair in zip(axes, shown, strict=True):
-        own = {panel: rows[rows["pair"] == pair] for panel, rows in of_panel.items()}
-        for place, side in enumerate(SIDES):
-            picture = photograph(own["picture"][own["picture"]["side"] == side])
-            heat = grid(own["map"][own["map"]["side"] == side])
-            tile(row[place], picture)
-            tile(row[2 + place], under(picture, heat))
-        arrows = own["arrow"]
+        of_pair = {panel: rows[rows["pair"] == pair] for panel, rows in of_panel.items()}
+        for column, side in enumerate(SIDES):
+            picture = photograph(of_pair["picture"][of_pair["picture"]["side"] == side])
+            heat = grid(of_pair["map"][of_pair["map"]["side"] == side])
+            tile(row[column], picture)
+            tile(row[2 + column], under(picture, heat))
+        arrows = of_pair["arrow"]
         _connect(row[2], row[3], arrows, len(heat))
         row[0].set_ylabel(f"cosine {arrows['cosine'].iloc[0]:.2f}\nstructural {arrows['structural'].iloc[0]:.2f}")
     for axis, title in zip(
@@ -188,7 +188,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether structure adds to positive pairs, where the marginals lie, and whether plans move a mass of one."""
     rows = frame[frame["panel"] == "difference"].groupby("kind").first()
     positive, negative = rows.loc["positive"], rows.loc["negative"]
-    found = [
+    checked = [
         Check(
             f"the structural similarity of a positive pair exceeds its cosine by a large margin (at least {LARGE} on "
             f"average): by {positive['mean']:.3f}; it is larger at all in {100 * positive['above']:.0f} % of the pairs",
@@ -206,9 +206,9 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"the marginals fall on the object: {100 * positive['on_object']:.0f} % of their mass, against "
             f"{100 * positive['object_area']:.0f} % of the area"
         )
-        found.append(Check(says, bool(positive["on_object"] > positive["object_area"])))
+        checked.append(Check(says, bool(positive["on_object"] > positive["object_area"])))
     return [
-        *found,
+        *checked,
         Check(
             f"every plan moves a mass of one: |sum T - 1| is at most {positive['mass_error']:.1g}",
             bool(positive["mass_error"] < 1e-4),

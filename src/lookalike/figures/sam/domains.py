@@ -48,26 +48,30 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         drawn.add(tested.dataset)
         pictures = read_pictures(tested, view)
         triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-        rows, places = torch.unique(triplets, return_inverse=True)
-        about: dict[str, Any] = {"tested": tested.dataset}
+        rows, positions = torch.unique(triplets, return_inverse=True)  # (n,) pictures, (3, T) positions among them
+        of_tested: dict[str, Any] = {"tested": tested.dataset}
         shown = [pictures.shown(row) for row in triplets[:, 0].tolist()]
         frames.append(
             pd.DataFrame(
-                [{"panel": "picture", **about, "role": role, **each} for role, each in zip(ROLES, shown, strict=True)]
+                [
+                    {"panel": "picture", **of_tested, "role": role, **picture}
+                    for role, picture in zip(ROLES, shown, strict=True)
+                ]
             )
         )
         objects = pictures.objects(rows.tolist())
         for run, trained, _, _ in models:
             embedder = cast(Embedder, trained)
             attention = SimilarityAttention(*trunk_and_head(embedder))
-            feature_maps = of_each(attention.trunk, pictures, rows.tolist(), device)
-            maps = attention.settings.attention(feature_maps[places].to(device), attention.head, "triplet").cpu()
-            by = {"trained": run.dataset, **about, "seed": run.seed}
+            feature_maps = of_each(attention.trunk, pictures, rows.tolist(), device)  # (n, C, h, w)
+            # (3, T, h, w), each map from the three pictures of its triplet.
+            maps = attention.settings.attention(feature_maps[positions].to(device), attention.head, "triplet").cpu()
+            by = {"trained": run.dataset, **of_tested, "seed": run.seed}
             if run.seed == runs[0].seed:
-                frames += [cells(maps[place, 0], panel="map", role=role, **by) for place, role in enumerate(ROLES)]
+                frames += [cells(maps[number, 0], panel="map", role=role, **by) for number, role in enumerate(ROLES)]
             if objects is not None:
-                inside = objects[places].flatten(0, 1)
-                heat = heat_map(maps, (inside.shape[1], inside.shape[2])).flatten(0, 1)
+                inside = objects[positions].flatten(0, 1)  # (3 T, H, W)
+                heat = heat_map(maps, (inside.shape[1], inside.shape[2])).flatten(0, 1)  # (3 T, H, W)
                 shares = {
                     "on_object": float(share_on(heat, inside).nanmean()),
                     "object_area": float(inside.double().mean()),
@@ -93,15 +97,15 @@ def draw(frame: pd.DataFrame) -> Picture:
     shares = {pair: 100 * rows[["on_object", "object_area"]].mean() for pair, rows in _shares(frame)}
     for block, tested in enumerate(names):
         columns = axes[:, len(ROLES) * block : len(ROLES) * (block + 1)]
-        for place, role in enumerate(ROLES):
+        for column, role in enumerate(ROLES):
             pictures, maps = (
                 rows[(rows["tested"] == tested) & (rows["role"] == role)]
                 for rows in (of_panel["picture"], of_panel["map"])
             )
             picture = photograph(pictures)
-            tile(columns[0, place], picture)
-            columns[0, place].set_title(role)
-            for axis, trained in zip(columns[1:, place], names, strict=True):
+            tile(columns[0, column], picture)
+            columns[0, column].set_title(role)
+            for axis, trained in zip(columns[1:, column], names, strict=True):
                 tile(axis, under(picture, grid(maps[maps["trained"] == trained])))
         for axis, trained in zip(columns[1:, 1], names, strict=True):
             if (trained, tested) in shares:
@@ -116,7 +120,7 @@ def draw(frame: pd.DataFrame) -> Picture:
 
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether the attention lies on the object, also of a data set that the model was not trained on."""
-    found = []
+    checked = []
     for (trained, tested), rows in _shares(frame):
         row = 100 * rows[["on_object", "object_area"]].mean()
         more = row["on_object"] - row["object_area"]
@@ -126,8 +130,8 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"attention lies on them, which are {row['object_area']:.1f} % of the area: {more:+.1f} points (up to "
             f"{EVEN:g} either way is no difference)"
         )
-        found.append(Check(says, None if abs(more) <= EVEN else bool(more > 0)))
-    return found
+        checked.append(Check(says, None if abs(more) <= EVEN else bool(more > 0)))
+    return checked
 
 
 DOMAINS = Figure(data, draw, checks)

@@ -58,23 +58,23 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         )
     classifier, accuracy = _classifier(embedder, read_pictures(run, view, ("train",)), options, device)
     triplets = draw_triplets(pictures.labels, options["triplets"], options["seed"])
-    rows, places = torch.unique(triplets, return_inverse=True)
+    rows, positions = torch.unique(triplets, return_inverse=True)  # (n,) pictures, (3, T) positions among them
     feature_maps = of_each(lambda images: embedder.trunk(images)[-1], pictures, rows.tolist(), device)
     attention = SimilarityAttention(*trunk_and_head(embedder))
-    single = grad_cam(feature_maps.to(device), lambda maps: classifier(embedder.pooled(maps))).cpu()
+    single = grad_cam(feature_maps.to(device), lambda maps: classifier(embedder.pooled(maps))).cpu()  # (n, h, w)
     objects = pictures.objects(rows.tolist())
     if objects is None:
         raise ValueError(f"{run.manifest} has neither masks nor boxes of the objects")
-    near = near_parts(run, pictures, rows.tolist(), options["tolerance"])
+    near = near_parts(run, pictures, rows.tolist(), options["tolerance"])  # (n, H, W)
     size = (objects.shape[1], objects.shape[2])
     frames = []
-    for place, (question, kind) in enumerate(QUESTIONS.items()):
-        pair = places[[0, place + 1]]  # (2, T)
-        of_pair = attention.settings.attention(feature_maps[pair].to(device), attention.head, kind).cpu()
+    for number, (question, kind) in enumerate(QUESTIONS.items()):
+        pair = positions[[0, number + 1]]  # (2, T)
+        of_pair = attention.settings.attention(feature_maps[pair].to(device), attention.head, kind).cpu()  # (2, T, ...)
         for method, maps in (("grad_cam", single[pair]), ("attention", of_pair)):
-            heat = heat_map(maps, size).flatten(0, 1)
-            peak = heat.flatten(1).argmax(dim=1, keepdim=True)
-            inside, parts = objects[pair].flatten(0, 1), near[pair].flatten(0, 1).flatten(1)
+            heat = heat_map(maps, size).flatten(0, 1)  # (2 T, H, W)
+            peak = heat.flatten(1).argmax(dim=1, keepdim=True)  # (2 T, 1)
+            inside, parts = objects[pair].flatten(0, 1), near[pair].flatten(0, 1).flatten(1)  # (2 T, H, W), (2 T, H W)
             measured = {
                 "on_object": share_on(heat, inside),
                 "object_area": inside.flatten(1).double().mean(dim=1),
@@ -82,13 +82,15 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
                 "part_area": parts.double().mean(dim=1),
             }
             columns = {name: value.view(2, -1).nanmean(dim=0).numpy() for name, value in measured.items()}
-            about = {"panel": "pair", "question": question, "method": method, "triplet": range(pair.shape[1])}
-            frames.append(pd.DataFrame({**about, **columns}))
-            about = {"panel": "map", "question": question, "method": method}
-            frames += [cells(maps[side, 0], **about, side=name) for side, name in enumerate(SIDES)]
+            identity = {"panel": "pair", "question": question, "method": method, "triplet": range(pair.shape[1])}
+            frames.append(pd.DataFrame({**identity, **columns}))
+            identity = {"panel": "map", "question": question, "method": method}
+            frames += [cells(maps[side, 0], **identity, side=name) for side, name in enumerate(SIDES)]
         shown = [pictures.shown(int(row)) for row in rows[pair[:, 0]]]
-        about = {"panel": "picture", "question": question}
-        frames.append(pd.DataFrame([{**about, "side": side, **each} for side, each in zip(SIDES, shown, strict=True)]))
+        identity = {"panel": "picture", "question": question}
+        frames.append(
+            pd.DataFrame([{**identity, "side": side, **picture} for side, picture in zip(SIDES, shown, strict=True)])
+        )
     frames.append(pd.DataFrame([{"panel": "classifier", "accuracy": accuracy}]))
     return pd.concat(frames, ignore_index=True).assign(dataset=run.dataset, seed=run.seed)
 
@@ -124,7 +126,7 @@ def grad_cam(feature_maps: Tensor, scores: Callable[[Tensor], Tensor]) -> Tensor
 
     Args:
         feature_maps: ``(N, C, H, W)``.
-        scores: of such maps, ``(N, classes)``.
+        scores: function of such maps, gives class scores ``(N, classes)``.
 
     Returns:
         ``(N, H, W)``, not negative.
@@ -134,23 +136,23 @@ def grad_cam(feature_maps: Tensor, scores: Callable[[Tensor], Tensor]) -> Tensor
     with torch.enable_grad():
         maps = feature_maps.detach().requires_grad_()
         (gradient,) = torch.autograd.grad(scores(maps).amax(dim=1).sum(), maps)
-    weights = gradient.mean(dim=(-2, -1), keepdim=True)
+    weights = gradient.mean(dim=(-2, -1), keepdim=True)  # (N, C, 1, 1)
     return (weights * feature_maps).sum(dim=1).relu()
 
 
 def near_parts(run: Run, pictures: Pictures, rows: Sequence[int], tolerance: float) -> Tensor:
     """Pixels within a distance of any visible part, ``(n, H, W)`` bool; the distance is a share of the crop's side."""
-    located = KEYPOINT_READERS[run.layout](Path(run.root))
-    of_path = dict(iter(located[located["visible"].astype(bool)].groupby("path")))
+    keypoints = KEYPOINT_READERS[run.layout](Path(run.root))
+    of_path = dict(iter(keypoints[keypoints["visible"].astype(bool)].groupby("path")))
     side = pictures.view["crop_px"]
     across = torch.arange(side) + 0.5
     near = torch.zeros(len(rows), side, side, dtype=torch.bool)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         parts = of_path.get(pictures.rows["path"].iloc[row])
         if parts is not None:
             x, y = pictures.points(row, torch.tensor(parts[["x", "y"]].to_numpy("float64"))).T[..., None, None]
             apart = (across - x).square() + (across[:, None] - y).square()  # (parts, H, W)
-            near[place] = (apart <= (tolerance * side) ** 2).any(dim=0)
+            near[index] = (apart <= (tolerance * side) ** 2).any(dim=0)
     return near
 
 
@@ -163,14 +165,14 @@ def draw(frame: pd.DataFrame) -> Picture:
     for number, question in enumerate(QUESTIONS):
         for line, side in enumerate(SIDES):
             row = axes[2 * number + line]
-            own = {
+            of_side = {
                 panel: rows[(rows["question"] == question) & (rows["side"] == side)] for panel, rows in of_panel.items()
             }
-            picture = photograph(own["picture"])
+            picture = photograph(of_side["picture"])
             tile(row[0], picture)
             row[0].set_ylabel(f"why {question}?\n{side} picture")
             for axis, method in zip(row[1:], METHODS, strict=True):
-                tile(axis, under(picture, grid(own["map"][own["map"]["method"] == method])))
+                tile(axis, under(picture, grid(of_side["map"][of_side["map"]["method"] == method])))
     for axis, title in zip(axes[0], ("picture", *METHODS.values()), strict=True):
         axis.set_title(title)
     colour_bar(figure, axes)
@@ -182,7 +184,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     pairs = frame[frame["panel"] == "pair"]
     columns = ["on_object", "object_area", "hit", "part_area"]
     means = {name: 100 * rows[columns].mean() for name, rows in pairs.groupby(["question", "method"])}
-    found = []
+    checked = []
     for question in QUESTIONS:
         cam, attention = means[question, "grad_cam"], means[question, "attention"]
         for column, even, what in (
@@ -193,10 +195,10 @@ def checks(frame: pd.DataFrame) -> list[Check]:
                 f"why {question}: {what}: {attention[column]:.1f} % against {cam[column]:.1f} %, "
                 f"{attention[even]:.1f} % by chance, over {pairs['triplet'].nunique()} pairs"
             )
-            found.append(Check(says, bool(attention[column] > cam[column])))
+            checked.append(Check(says, bool(attention[column] > cam[column])))
     accuracy = frame["accuracy"].dropna().iloc[0]
     return [
-        *found,
+        *checked,
         Check(
             f"the classifier behind Grad-CAM has {100 * accuracy:.1f} % of the training pictures right",
             None,

@@ -40,8 +40,8 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
     """The first episodes of each fold in the first list, not chosen by eye, as the best checkpoint sees them.
 
     Args:
-        runs: of each recipe and seed the model and the metrics, and the metrics of the answers that need no attention;
-            the first seed is shown. Columns of their places: ``ways, shots, cut`` of the recipe.
+        runs: model and metrics of each recipe and seed, and the metrics of the answers that need no attention;
+            the first seed is shown. Columns of their ``place``: ``ways, shots, cut`` of the recipe.
         options: ``per_fold``, episodes of each fold, shared among the recipes.
 
     Returns:
@@ -61,11 +61,11 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
         pd.DataFrame(
             [
                 {"panel": "score", "recipe": run.recipe, "answer": TRIVIAL.get(run.place["cut"]["name"], "")}
-                | {ratio: 100 * found["best"][f"{ratio}_mean"] for ratio in RATIOS}
+                | {ratio: 100 * metrics["best"][f"{ratio}_mean"] for ratio in RATIOS}
             ]
         )
         for run in measured
-        for found in [read_json(run.path)]
+        for metrics in [read_json(run.path)]
     ]
     for run in trained:
         frames += _episodes(run, options["per_fold"] // len(trained), named=len(trained) > 1)
@@ -101,7 +101,7 @@ def _episode(run: Run, episode: Episode, of_query: Tensor, of_supports: Tensor, 
             "attention on query": maps["attention"],
             "attention on support": (episode.supports[0][0], of_supports[0, 0]),
         }
-    true = true_regions(mask, episode.labels)
+    true = true_regions(mask, episode.labels)  # a map per class, and their union
     found = found_regions(episode, of_query, run.place["cut"], root)[0]
     regions = {"found": found, "true": true[:-1] == 1}
     shown = [names[label - 1] for label, region in zip(episode.labels, regions["true"], strict=True) if region.any()]
@@ -120,8 +120,8 @@ def _episode(run: Run, episode: Episode, of_query: Tensor, of_supports: Tensor, 
         frames.append(cells(heat, panel="map", tile=name, picture=str(root / path)))
     for name, of_name in regions.items():
         of_classes = [lengths(region) for region in _small(of_name)]
-        about = {"panel": "region", "tile": name, "picture": str(root / episode.query), "words": words[name]}
-        frames.append(pd.DataFrame({**about, "class_number": range(len(of_classes)), "lengths": of_classes}))
+        identity = {"panel": "region", "tile": name, "picture": str(root / episode.query), "words": words[name]}
+        frames.append(pd.DataFrame({**identity, "class_number": range(len(of_classes)), "lengths": of_classes}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -138,9 +138,9 @@ def _percent(regions: Tensor, true: Tensor) -> str:
     return ", ".join(f"{100 * each[0] / each[:3].sum().clamp_min(1):.0f}" for each in counts) + " %"
 
 
-def _extent(found: Tensor) -> str:
+def _extent(regions: Tensor) -> str:
     """Said of regions that are no region: empty ones, and whole pictures."""
-    covered = found.any(dim=0).double().mean()
+    covered = regions.any(dim=0).double().mean()
     return "\n(nothing)" if covered == 0 else "\n(all of it)" if covered >= WHOLE else ""
 
 
@@ -200,7 +200,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether more is found than by answers that do not look: the larger mean IoU, and the larger binary IoU."""
     scores = frame[frame["panel"] == "score"].fillna({"answer": ""})
     given = scores[scores["answer"] != ""].groupby("answer")[list(RATIOS)].mean()
-    found = []
+    checked = []
     for recipe, of_recipe in scores[scores["answer"] == ""].groupby("recipe", sort=False):
         ours = of_recipe[list(RATIOS)].mean()
         compared = "; ".join(
@@ -209,8 +209,8 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             for ratio, name in RATIOS.items()
         )
         says = f"`{recipe}` reaches more than answers that do not look, over all episodes: {compared}"
-        found.append(Check(says, bool((ours > given.max()).all())))
-    return found
+        checked.append(Check(says, bool((ours > given.max()).all())))
+    return checked
 
 
 SEGMENTATIONS = Figure(data, draw, checks)
