@@ -56,8 +56,8 @@ _CAST = (  # name, group, figurine, its colour and its second colour
 )
 # fmt: on
 CLASSES = tuple(
-    Species(name, figurine, group, place, dict(zip(TRAITS, (figurine, *colours), strict=True)))
-    for place, (name, group, figurine, *colours) in enumerate(_CAST)
+    Species(name, figurine, group, nth, dict(zip(TRAITS, (figurine, *colours), strict=True)))
+    for nth, (name, group, figurine, *colours) in enumerate(_CAST)
 )
 
 

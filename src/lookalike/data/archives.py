@@ -37,7 +37,7 @@ class Limits:
     """What an archive may grow to.
 
     Attributes:
-        ratio: unpacked bytes per byte of the archive; images do not shrink and lists of names shrink tenfold.
+        ratio: unpacked bytes per byte of the archive; pictures do not shrink and lists of names shrink tenfold.
         total_bytes: unpacked bytes in all; the largest data set, mini-iNaturalist, has 45 GB.
         members: number of members; the same data set has 510,000.
     """

@@ -39,7 +39,7 @@ def check_files(paths: pd.Series, root: Path) -> None:
 
 
 def check_counts(frame: pd.DataFrame, counts: Mapping[str, Mapping[str, int]], title: str) -> None:
-    """Raise ``ValueError`` naming data set and role where classes or images differ from the expected numbers."""
+    """Raise ``ValueError`` naming data set and role where classes or pictures differ from the expected numbers."""
     roles = frame.groupby("role")
     counted = pd.DataFrame({"classes": roles["label"].nunique(), "images": roles["path"].nunique()})
     for role, expected in counts.items():

@@ -40,7 +40,7 @@ class DatasetState:
         name: file of ``params/datasets``.
         specification: content of the data set's file.
         root: folder that the data set's files belong to.
-        images: number of different images, 0 where they cannot be read.
+        images: number of different pictures, 0 where they cannot be read.
         classes: number of classes.
         size: bytes below ``root``.
         problem: why ``root`` cannot be read, empty where it can.
@@ -64,7 +64,7 @@ class DatasetState:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the numbers of classes and images are known, so that what can be read has them."""
+        """Whether the numbers of classes and pictures are known, so that what can be read has them."""
         return "counts" in self.specification or "one_of" in self.specification
 
     @property
@@ -96,7 +96,7 @@ class DatasetState:
 
 
 def dataset_state(name: str, root: Path, archives: Path) -> DatasetState:
-    """What of a data set is on disk. Images are not opened; the checksums of archives are read once and remembered.
+    """What of a data set is on disk. Pictures are not opened; the checksums of archives are read once and remembered.
 
     Args:
         name: name of a file in ``params/datasets``.
@@ -145,7 +145,7 @@ def data_faults(specification: Specification, root: Path, manifest: Path) -> tup
     """Compare a data set's files with their counts and, where there is a manifest, each byte with it.
 
     Returns:
-        How many listed images there are, and one line per fault. Counts are told once no listed file is missing.
+        How many listed pictures there are, and one line per fault. Counts are told once no listed file is missing.
     """
     faults = []
     listed = None

@@ -1,4 +1,4 @@
-"""What desktop systems leave in folders and archives, and what counts as an image file."""
+"""What desktop systems leave in folders and archives, and what counts as a picture file."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def is_junk(path: PurePath | str) -> bool:
 
 
 def is_image(name: str) -> bool:
-    """Whether the file name is that of an image and not of a desktop system's copy of one."""
+    """Whether the file name is that of a picture and not of a desktop system's copy of one."""
     return PurePath(name).suffix.lower() in IMAGE_SUFFIXES and not is_junk(name)

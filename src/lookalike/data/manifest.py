@@ -17,13 +17,13 @@ _BOX = ("box_x", "box_y", "box_width", "box_height")
 
 
 def with_file_hashes(frame: pd.DataFrame, root: Path, *, threads: int = 8) -> pd.DataFrame:
-    """The table of a split with ``bytes`` and ``sha256`` of each image, and ``mask_sha256`` where it has masks.
+    """The table of a split with ``bytes`` and ``sha256`` of each picture, and ``mask_sha256`` where it has masks.
 
-    Two manifests with these columns are equal only if every byte of the images is. Reading takes as long as the disk
+    Two manifests with these columns are equal only if every byte of the pictures is. Reading takes as long as the disk
     needs: seconds for CUB, minutes for mini-iNaturalist.
 
     Raises:
-        ValueError: naming the first image that takes part and is empty.
+        ValueError: naming the first picture that takes part and is empty.
     """
     hashed = frame.assign(bytes=frame["path"].map(lambda path: (root / path).stat().st_size).astype("int64"))
     empty = hashed.loc[(hashed["bytes"] == 0) & (hashed["role"] != LEFT_OUT), "path"]

@@ -23,14 +23,14 @@ def assign_roles(
     """The rows of the chosen classes with the columns ``role`` and ``class_name``.
 
     Args:
-        frame: one row per image with the column ``label``.
-        classes: for each role the first and the last class id, both included, or a list of class names. Images of
+        frame: one row per picture with the column ``label``.
+        classes: for each role the first and the last class id, both included, or a list of class names. Pictures of
             classes in no role are left out. ``None`` gives the first half of the classes, in the order of their ids, to
             training and the second to testing; the middle one of an odd number goes to training.
         names: label to name of every class the data set lists.
 
     Raises:
-        ValueError: if a class has two roles or no image, or if a class name is unknown.
+        ValueError: if a class has two roles or no picture, or if a class name is unknown.
     """
     if classes is None:
         classes_of = _halves(sorted(names))
@@ -69,7 +69,7 @@ def selected_classes(selection: Selection, names: Mapping[int, str]) -> list[int
 
 
 def check_no_class_is_empty(frame: pd.DataFrame, role_of: Mapping[int, str], names: Mapping[int, str]) -> None:
-    """Raise ``ValueError`` naming the first class of a role that has no image."""
+    """Raise ``ValueError`` naming the first class of a role that has no picture."""
     empty = sorted(set(role_of) - set(frame["label"]))
     if empty:
         name = names.get(empty[0], "not in the list of classes")

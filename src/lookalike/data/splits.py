@@ -1,4 +1,4 @@
-"""Tables of images, labels and roles, read from the files of a data set.
+"""Tables of pictures, labels and roles, read from the files of a data set.
 
 Sources of the counts: the owners' split files, see ``params/datasets``.
 """
@@ -38,7 +38,7 @@ def load_specification(dataset: str) -> dict[str, Any]:
 
 
 def read_split(dataset: str, root: Path) -> pd.DataFrame:
-    """Images, labels and roles of a data set on disk. Images are not opened.
+    """Pictures, labels and roles of a data set on disk. Pictures are not opened.
 
     Args:
         dataset: name of a file in ``params/datasets``.
@@ -62,16 +62,16 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
         root: the folder that holds the layout's own top folder.
 
     Returns:
-        One row per image, in the order of the layout's list: ``path`` (relative to ``root``, with ``/``), ``label``
+        One row per picture, in the order of the layout's list: ``path`` (relative to ``root``, with ``/``), ``label``
         (int64), ``role`` (``train``, ``test``, ``query`` or ``gallery``; of the folders that the specification calls
         so ``unlabelled``, with -1 for every label), and where the set has them ``coarse_<level>``
-        (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original image), ``mask`` (path),
-        ``camera``, and ``split`` (iNaturalist: ``authors`` or ``own``). PASCAL-5i has one row per image and class, and
-        ``fold``. ``attrs`` holds ``title`` and what the layout says of itself, such as ``packaging`` (Cars) and
+        (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original picture), ``mask`` (path),
+        ``camera``, and ``split`` (iNaturalist: ``authors`` or ``own``). PASCAL-5i has one row per picture and class,
+        and ``fold``. ``attrs`` holds ``title`` and what the layout says of itself, such as ``packaging`` (Cars) and
         ``split`` (iNaturalist, with the seed).
 
     Raises:
-        ValueError: if the layout is unknown, a file is missing or broken, a class is empty, a listed image does not
+        ValueError: if the layout is unknown, a file is missing or broken, a class is empty, a listed picture does not
             exist, a count differs, or ``levels`` names labels that the set does not have; the message names the file,
             or data set, role, expected and found.
     """
@@ -105,11 +105,11 @@ def read_classes(dataset: str, root: Path) -> pd.DataFrame:
 
 
 def read_keypoints(dataset: str, root: Path) -> pd.DataFrame:
-    """Part locations of the images of a split.
+    """Part locations of the pictures of a split.
 
     Returns:
-        One row per image and part: ``path``, ``part`` (name), ``x`` and ``y`` (pixels of the original image, 0 where
-        the part is invisible) and ``visible`` (bool).
+        One row per picture and part: ``path``, ``part`` (name), ``x`` and ``y`` (pixels of the original picture, 0
+        where the part is invisible) and ``visible`` (bool).
 
     Raises:
         ValueError: if the layout has no key points, and as ``read_split``.

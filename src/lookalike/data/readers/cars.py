@@ -2,7 +2,7 @@
 
 * ``combined``: ``car_ims/`` and ``cars_annos.mat``, what the papers used.
 * ``train_test``: ``cars_train/``, ``cars_test/``, ``devkit/`` and ``cars_test_annos_withlabels.mat``. Both halves
-  number their images from ``00001.jpg``, so that an image is its folder and its name.
+  number their pictures from ``00001.jpg``, so that a picture is its folder and its name.
 * ``class_folders``: repacked copies with ``train/<class>/`` and ``test/<class>/``, with or without lists of boxes.
 
 The halves of the packagings are the classification split over all classes; roles go by class instead. A box is the
@@ -29,7 +29,7 @@ LABELLED = "cars_test_annos_withlabels.mat"
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per annotated image whose class has a role; ``attrs["packaging"]`` says which packaging was found.
+    """One row per annotated picture whose class has a role; ``attrs["packaging"]`` says which packaging was found.
 
     Raises:
         ValueError: if no packaging is complete or a file of it is broken.

@@ -1,7 +1,7 @@
-"""CUB-200-2011: lists of images, classes, boxes and parts in ``CUB_200_2011``, masks in ``segmentations``.
+"""CUB-200-2011: lists of pictures, classes, boxes and parts in ``CUB_200_2011``, masks in ``segmentations``.
 
-The images are those of ``images.txt``: repacked copies hold stray ``*_rgb.jpg`` files. ``train_test_split.txt`` is the
-classification split over all classes and is not used.
+The pictures are those of ``images.txt``: repacked copies hold stray ``*_rgb.jpg`` files. ``train_test_split.txt`` is
+the classification split over all classes and is not used.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ BOX = ("box_x", "box_y", "box_width", "box_height")
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image of ``images.txt`` whose class has a role; boxes and masks where they are on disk.
+    """One row per picture of ``images.txt`` whose class has a role; boxes and masks where they are on disk.
 
     Raises:
-        ValueError: if a list is missing or broken, an image has no class or box, or an annotation has no image.
+        ValueError: if a list is missing or broken, a picture has no class or box, or an annotation has no picture.
     """
     folder = root / TOP
     images = _images(folder)
@@ -38,10 +38,10 @@ def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
 
 
 def read_keypoints(root: Path) -> pd.DataFrame:
-    """One row per image and part of ``parts/part_locs.txt``: ``path, part, x, y, visible``.
+    """One row per picture and part of ``parts/part_locs.txt``: ``path, part, x, y, visible``.
 
     Raises:
-        ValueError: if a list is missing or broken, or a row names an unknown image or part.
+        ValueError: if a list is missing or broken, or a row names an unknown picture or part.
     """
     folder = root / TOP
     images = _images(folder)
@@ -64,7 +64,7 @@ def read_keypoints(root: Path) -> pd.DataFrame:
 
 
 def _images(folder: Path) -> pd.Series:
-    """Path below ``images/`` by image id."""
+    """Path below ``images/`` by picture id."""
     path = folder / "images.txt"
     images = read_rows(path, {"image": int, "path": str}).set_index("image")["path"]
     twice = images[images.index.duplicated() | images.duplicated()]

@@ -17,9 +17,9 @@ _NAME = re.compile(r"(-?\d+)_c(\d+)")
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image, with ``camera``; at evaluation, images of the query's person and camera are to be ignored.
+    """One row per picture, with ``camera``; at evaluation, pictures of the query's person and camera are to be ignored.
 
-    Person -1 stands for boxes that show nobody in Market-1501's naming; these images are left out.
+    Person -1 stands for boxes that show nobody in Market-1501's naming; these pictures are left out.
 
     Args:
         specification: ``subset`` is ``detected`` or ``labeled`` where the root holds both.

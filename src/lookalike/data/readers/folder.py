@@ -20,12 +20,12 @@ from lookalike.data.roles import NO_LABEL, ROLES, UNLABELLED, assign_roles
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image file. Labels count from 1 in the sorted order of the class names; unlabelled images have -1.
+    """One row per picture. Labels count from 1 in the sorted order of the class names; unlabelled pictures have -1.
 
     Folders that hold nothing but one folder are passed through, as an archive's own top folder.
 
     Raises:
-        ValueError: if there is one class only, a class is empty, images lie outside of or too deep inside the class
+        ValueError: if there is one class only, a class is empty, pictures lie outside of or too deep inside the class
             folders, ``classes`` is given although the folders' names say the roles, an unlabelled folder does not
             exist or is empty, or a pattern to ignore matches nothing.
     """
@@ -63,7 +63,7 @@ class _Tree:
         return [entry for entry in folders(folder) if not self._is_ignored(entry)]
 
     def images(self, folder: Path) -> list[Path]:
-        """Images that lie directly in a folder, sorted by name."""
+        """Pictures that lie directly in a folder, sorted by name."""
         entries = (entry for entry in sorted(folder.iterdir()) if not is_junk(entry.name) and entry.is_file())
         return [entry for entry in entries if not self._is_ignored(entry) and is_image(entry.name)]
 
@@ -96,7 +96,7 @@ def _top(tree: _Tree, names: Sequence[str]) -> tuple[Path, list[Path]]:
 
 
 def _labelled(tree: _Tree, top: Path, apart: Sequence[Path], specification: Mapping[str, Any]) -> pd.DataFrame:
-    """Rows of the images in class folders."""
+    """Rows of the pictures in class folders."""
     parts = [folder for folder in tree.folders(top) if folder not in apart]
     if not parts and apart and not tree.images(top):
         return pd.DataFrame()
@@ -121,7 +121,7 @@ def _labelled(tree: _Tree, top: Path, apart: Sequence[Path], specification: Mapp
 
 
 def _class_tree(tree: _Tree, top: Path, apart: Sequence[Path]) -> pd.DataFrame:
-    """``file``, ``class_name`` and ``tree`` of the images in the class folders of one place."""
+    """``file``, ``class_name`` and ``tree`` of the pictures in the class folders of one place."""
     if stray := tree.images(top):
         raise ValueError(f"{stray[0]} lies outside of the class folders")
     rows = []
@@ -141,7 +141,7 @@ def _class_tree(tree: _Tree, top: Path, apart: Sequence[Path]) -> pd.DataFrame:
 
 
 def _unlabelled(tree: _Tree, folder: Path) -> list[Path]:
-    """Images below an unlabelled folder, at any depth.
+    """Pictures below an unlabelled folder, at any depth.
 
     Raises:
         ValueError: if there is none.

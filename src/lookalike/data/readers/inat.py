@@ -38,7 +38,7 @@ _SORTED = sorted(SUPER_CATEGORIES.values())
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image; ``coarse_super`` is the super-category, 0 to 10, ``split`` is ``authors`` or ``own``.
+    """One row per picture; ``coarse_super`` is the super-category, 0 to 10, ``split`` is ``authors`` or ``own``.
 
     Raises:
         ValueError: if folders or lists are missing or broken, a class is empty or in both lists, or the classes of a

@@ -1,6 +1,6 @@
 """In-Shop Clothes Retrieval (DeepFashion): ``Eval/list_eval_partition.txt``, ``Img/img/`` and ``Anno/``.
 
-Query and gallery share their items but no image, so no image is its own match.
+Query and gallery share their items but no picture, so no picture is its own match.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ROLES = ("train", "query", "gallery")
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per listed image; the label is the item's number, ``coarse_category`` the folders ``MEN/Denim``.
+    """One row per listed picture; the label is the item's number, ``coarse_category`` the folders ``MEN/Denim``.
 
     Raises:
-        ValueError: if a list is missing, broken or cut short, or an annotation has no image.
+        ValueError: if a list is missing, broken or cut short, or an annotation has no picture.
     """
     base = base_folder(root, TOPS, "Eval/list_eval_partition.txt")
     path = base / "Eval" / "list_eval_partition.txt"
@@ -46,7 +46,7 @@ def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
 
 
 def _boxes(path: Path, images: pd.Series) -> pd.DataFrame:
-    """Box of each image, from its corners."""
+    """Box of each picture, from its corners."""
     corners = dict.fromkeys(("x1", "y1", "x2", "y2"), float)
     rows = _counted_rows(path, {"image": str, "clothes": int, "pose": int, **corners}).set_index("image")
     stray = rows.index.difference(pd.Index(images))

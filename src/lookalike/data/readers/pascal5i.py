@@ -1,9 +1,9 @@
 """PASCAL-5i: VOC 2012 (``VOCdevkit/VOC2012``) and SBD (``benchmark_RELEASE/dataset``), cut into folds of five classes.
 
-One row per image and class that the image's mask shows. Fold ``i`` trains on the rows of role ``train`` with another
-fold and tests on the rows of role ``test`` with fold ``i``. Training images are those of VOC's train list and of SBD
-that are not in VOC's val list; where both have a mask, VOC's is taken. VOC's masks are palette images to be opened
-without conversion; SBD's are MATLAB files (``GTcls.Segmentation``). An image whose mask shows no class has no row.
+One row per picture and class that its mask shows. Fold ``i`` trains on the rows of role ``train`` with another fold and
+tests on the rows of role ``test`` with fold ``i``. Training pictures are those of VOC's train list and of SBD that are
+not in VOC's val list; where both have a mask, VOC's is taken. VOC's masks are palette images to be opened without
+conversion; SBD's are MATLAB files (``GTcls.Segmentation``). A picture whose mask shows no class has no row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLASSES = (
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per image and class, with ``mask`` and ``fold``. Masks are opened, for the classes they show.
+    """One row per picture and class, with ``mask`` and ``fold``. Masks are opened, for the classes they show.
 
     Raises:
         ValueError: if a list is missing or broken, or a mask is missing, unreadable, or shows an unknown class.

@@ -15,7 +15,7 @@ TOP = "Stanford_Online_Products"
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per listed image; ``coarse_super`` is the list's ``super_class_id``.
+    """One row per listed picture; ``coarse_super`` is the list's ``super_class_id``.
 
     Where ``classes`` gives the class ids of a role, exactly these must be in the role's list.
 
