@@ -1,6 +1,6 @@
 """Wrap any trained embedder with DIML, rank a gallery and ask which places of two images were matched.
 
-Nothing has to be trained for it. To train with DIML's own losses, give them ``model.locations(images)`` and choose
+Nothing has to be trained for it. To train with DIML's own losses, give them ``model.regions(images)`` and choose
 ``global_vector="locations"``.
 """
 
@@ -30,7 +30,7 @@ query_map, gallery_map = explanation.attention((128, 128))  # (1, 1, 128, 128) e
 trained = DIML(embedder.train(), feature_layer="layer4", global_vector="locations")
 loss = DIMLLoss("margin", classes=4)
 optimiser = torch.optim.Adam([*trained.parameters(), *loss.parameters()], lr=1e-4)  # the loss holds the boundaries
-value = loss(trained.locations(images), labels)
+value = loss(trained.regions(images), labels)
 value.backward()
 optimiser.step()
 print(f"a step of training: loss {value.item():.3f}")

@@ -37,7 +37,7 @@ def global_vectors(trained, images):
 def test_the_vector_of_an_image_is_the_mean_of_its_locations_unless_told_otherwise(images):
     trained = learner()
     with torch.no_grad():
-        expected = mean_vector(trained.model.locations(images))
+        expected = mean_vector(trained.model.regions(images))
     assert torch.allclose(global_vectors(trained, images), expected, atol=1e-6)
     assert torch.equal(global_vectors(learner(global_vector="locations"), images), global_vectors(trained, images))
 

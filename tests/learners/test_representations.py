@@ -54,7 +54,7 @@ def test_a_network_trained_by_structure_keeps_the_mean_of_its_locations():
     torch.testing.assert_close(found["embedding"].norm(dim=-1), torch.ones(9), atol=1e-5, rtol=0)
     model = model_of("diml")
     with torch.inference_mode():
-        mean = model.locations(batch()[0]).mean(dim=1)
+        mean = model.regions(batch()[0]).mean(dim=1)
     torch.testing.assert_close(found["embedding"], mean / mean.norm(dim=1, keepdim=True), atol=1e-5, rtol=0)
 
 

@@ -15,14 +15,14 @@ from lookalike.training.learner import Learner, Settings, Tensors, named
 
 
 class DIMLLearner(Learner):
-    """An embedder whose locations are trained: structure and mean of the locations together."""
+    """An embedder whose regions are trained: structure and mean of the regions together."""
 
     scoring = staticmethod(structural_matching)
     model: DIML
 
     @classmethod
     def build(cls, settings: Settings) -> DIML:
-        """An embedder with its locations; as in training, an image's global vector is the mean of its locations."""
+        """An embedder with its regions; as in training, an image's global vector is the mean of its regions."""
         embedder = Embedder(settings["backbone"], **settings["embedding"])
         return DIML(embedder, "trunk", **{"global_vector": "locations", **named(settings["method"])[1]})
 
@@ -34,7 +34,7 @@ class DIMLLearner(Learner):
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Loss of one batch."""
         with self.half_precision(images):
-            regions = self.model.locations(images)
+            regions = self.model.regions(images)
         value: Tensor = self.loss(regions.to(torch.get_default_dtype()), labels)
         return value
 

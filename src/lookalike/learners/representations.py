@@ -29,14 +29,14 @@ def locations(
     pooling: Pooling = "resample",
     global_vector: GlobalVector = "embedding",
 ) -> Represent:
-    """Embedding and locations of an embedder trained in any way, for structural matching.
+    """Embedding and regions of an embedder trained in any way, for structural matching.
 
     Args:
         learner: not read.
         seed: not read.
-        side: as of `LocatedEmbedder`, and so are all others.
-        pooling: of the grid.
-        global_vector: which vector is the embedding.
+        side: G, side of the grid of locations.
+        pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
+        global_vector: the vector kept as embedding: ``embedding``, or ``locations`` for the mean of the regions.
     """
 
     @cache
@@ -51,7 +51,7 @@ def random_vectors(learner: type[Learner], *, seed: int, dim: int) -> Represent:
 
     Args:
         learner: not read.
-        seed: of the run.
+        seed: seed of the vectors.
         dim: numbers of a vector.
     """
     generator = torch.Generator().manual_seed(seed)

@@ -38,7 +38,7 @@ def transform_of(run: Path | str) -> Callable[[Image.Image], Tensor]:
     """How the test pictures of a run were made into images: what its model wants to see.
 
     Args:
-        run: as for `load`.
+        run: the safetensors file of a training.
 
     Returns:
         A transform of torchvision from a picture (``PIL.Image``, any mode and size) to an image ``(3, H, W)`` float32:

@@ -26,7 +26,7 @@ class Method:
         loss_options: definitions whose arguments ``train.loss`` may set beside those of the loss.
         needs_loss: whether nothing can be done with it untrained.
         representations: what can be kept of a picture, of ``lookalike.learners.representations``.
-        keeps_locations: whether its own representation holds locations, which structural matching needs.
+        keeps_locations: whether its own representation holds regions, which structural matching needs.
         is_structured: whether its own representation is more than one vector of the embedding's size, which it then
             has to be told and which cannot be cut to stripes.
         beside_loss: sections of ``train`` that it takes beside the loss, ``projector`` and ``regulariser``.

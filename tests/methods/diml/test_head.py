@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lookalike.methods.diml.attention import heat_maps
-from lookalike.methods.diml.head import locations, mean_vector, project
+from lookalike.methods.diml.head import grid_regions, mean_vector, project
 from lookalike.methods.diml.similarity import grid_pool
 from lookalike.tensors import unit
 
@@ -34,19 +34,19 @@ def test_projection_and_pooling_commute(side, mode):
 
 def test_locations_run_row_by_row():
     z = torch.arange(16.0).view(1, 1, 4, 4)
-    assert locations(z, 4).tolist() == [[[float(place)] for place in range(16)]]
-    assert locations(MAPS, 4).shape == (2, 16, 5)
+    assert grid_regions(z, 4).tolist() == [[[float(place)] for place in range(16)]]
+    assert grid_regions(MAPS, 4).shape == (2, 16, 5)
 
 
 def test_global_vector_is_the_unit_mean_before_locations_are_units():
-    regions = locations(MAPS, 4)
+    regions = grid_regions(MAPS, 4)
     expected = regions.sum(1) / 16
     expected = expected / expected.square().sum(1, keepdim=True).sqrt()
     torch.testing.assert_close(mean_vector(regions), expected, atol=1e-12, rtol=0)
     assert not torch.allclose(mean_vector(unit(regions)), expected, atol=1e-3)
     ordinary = unit(MAPS.mean((2, 3)))  # resampling weighs positions unevenly, so that it differs
     assert not torch.allclose(expected, ordinary, atol=1e-3)
-    torch.testing.assert_close(mean_vector(locations(MAPS, 7)), ordinary, atol=1e-12, rtol=0)
+    torch.testing.assert_close(mean_vector(grid_regions(MAPS, 7)), ordinary, atol=1e-12, rtol=0)
 
 
 def test_zero_vectors_stay_zero():

@@ -66,7 +66,7 @@ def test_representation_follows_the_notes(images, mode):
 def test_trained_mode_takes_the_mean_of_the_locations(images):
     with torch.no_grad():
         model = make(global_vector="locations")
-        found, regions = model.represent(images), model.locations(images)
+        found, regions = model.represent(images), model.regions(images)
     torch.testing.assert_close(found.global_vector, F.normalize(regions.mean(1)), atol=1e-6, rtol=0)
     torch.testing.assert_close(found.regions, F.normalize(regions, dim=2), atol=1e-6, rtol=0)
     assert not torch.allclose(found.global_vector, make().represent(images).global_vector, atol=1e-3)
@@ -106,7 +106,7 @@ def test_a_layer_may_return_several_maps(images, kind):
 
     embedder = Embedding()
     torch.testing.assert_close(
-        DIML(embedder, "trunk").locations(images), DIML(embedder, "trunk.layer").locations(images), atol=0, rtol=0
+        DIML(embedder, "trunk").regions(images), DIML(embedder, "trunk.layer").regions(images), atol=0, rtol=0
     )
 
 
@@ -128,7 +128,7 @@ def test_weights_are_saved_once_and_no_hook_stays(images):
 
 def test_gradients_reach_trunk_and_projection(images):
     model = make()
-    model.locations(images).square().sum().backward()
+    model.regions(images).square().sum().backward()
     reached = {name for name, p in model.named_parameters() if p.grad is not None}
     assert reached == {
         f"embedder.{name}" for name in ("trunk.0.weight", "trunk.0.bias", "heads.0.weight", "heads.0.bias")

@@ -66,8 +66,8 @@ def _packed(edges: Tensor) -> Tensor | None:
 
 def _require(name: str, value: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     if value is None or value.shape != shape or value.dtype != dtype:
-        found = None if value is None else (tuple(value.shape), value.dtype)
-        raise ValueError(f"{name} has shape and dtype {found}, it must have {(shape, dtype)}")
+        actual = None if value is None else (tuple(value.shape), value.dtype)
+        raise ValueError(f"{name} has shape and dtype {actual}, it must have {(shape, dtype)}")
     return value
 
 
@@ -144,7 +144,7 @@ def reliability(
     _require("beta", beta, (nodes,), dtype)
     _require("query_statistics", query_statistics, (len(query_statistics), nodes), dtype)
     _require("gallery_statistics", gallery_statistics, (len(gallery_statistics), nodes), dtype)
-    slope = scale * alpha * query_statistics
+    slope = scale * alpha * query_statistics  # (Q, r)
     return torch.sigmoid(torch.addcmul(scale * beta, slope[:, None], gallery_statistics))
 
 
@@ -165,19 +165,19 @@ def block_distance(query: Images, gallery: Images, steps: Sequence[Step], scale:
     Each level mixes its own nodes with what the level below predicts for them:
     ``delta^ = p delta + (1 - p) W~ delta^_below``.
     """
-    nodes = level_nodes(query, gallery, 0)
+    nodes = level_nodes(query, gallery, 0)  # (Q, G, r)
     for level, step in enumerate(steps, start=1):
         trust = level_reliability(query, gallery, steps, level, scale)
-        nodes = torch.lerp(step.predict(nodes), level_nodes(query, gallery, level), trust)
+        nodes = torch.lerp(step.predict(nodes), level_nodes(query, gallery, level), trust)  # (Q, G, r)
     return nodes.sum(dim=-1)
 
 
 def block_sensitivities(query: Images, gallery: Images, steps: Sequence[Step], scale: float) -> list[Tensor]:
     """Derivative of the overall distance by every node, per level ``(Q, G, r)``: the recursion read from the top."""
-    carried = query.units[0].new_ones(query.count, gallery.count, query.nodes)
+    carried = query.units[0].new_ones(query.count, gallery.count, query.nodes)  # (Q, G, r), d d^ / d delta^ of the top
     levels = []
     for level in range(len(steps), 0, -1):
         trust = level_reliability(query, gallery, steps, level, scale)
-        levels.append(carried * trust)
-        carried = (carried * (1 - trust)) @ steps[level - 1].edges
-    return [carried, *reversed(levels)]
+        levels.append(carried * trust)  # by the level's own nodes
+        carried = (carried * (1 - trust)) @ steps[level - 1].edges  # by the mixed nodes of the level below
+    return [carried, *reversed(levels)]  # the lowest is fully reliable

@@ -22,7 +22,7 @@ class LevelHead(nn.Module):
         channels: C of the level's feature maps.
         nodes: r, size of the embedding.
         ties: as in `linearise`.
-        generator: for the initial weights; bias starts at zero.
+        generator: draws the initial weights; bias starts at zero.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class LearnedStatistic(nn.Module):
     Args:
         positions: H W of the level's maps.
         min_over: as in `normalised_maps`.
-        generator: for the initial weights.
+        generator: draws the initial weights.
     """
 
     def __init__(self, positions: int, min_over: MinOver = "row", generator: torch.Generator | None = None) -> None:

@@ -38,7 +38,7 @@ class AVSLLoss(nn.Module):
         classes: number of training classes; labels lie below it.
         embedding_dim: r.
         level_weights: one per level, lowest first.
-        final_weight: of the loss on the overall distance.
+        final_weight: weight of the loss on the overall distance.
         options: keyword arguments of `ProxyAnchorTerms` or `MarginTerms`.
 
     Raises:
@@ -74,10 +74,10 @@ class AVSLLoss(nn.Module):
         """Loss of one batch.
 
         Args:
-            representation: of the N images, with gradients.
+            representation: what the model makes of the N images, with gradients.
             labels: ``(N,)`` int64 in ``[0, classes)``.
             distance: overall distance of two representations, such as `AVSL.distance`.
-            generator: for the triplets of the margin loss.
+            generator: draws the triplets of the margin loss.
 
         Returns:
             Scalar.

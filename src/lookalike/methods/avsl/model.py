@@ -49,7 +49,7 @@ class AVSL(nn.Module):
         min_over: ``row`` (released code) or ``map``, see `normalised_maps`.
         ties: ``first`` (released code) or ``shared`` (paper), see `linearise`.
         image_size: side in pixels of the image that the backbone is tried with; a learned reliability is tied to it.
-        generator: for the initial weights of heads and learned reliability.
+        generator: draws the initial weights of heads and learned reliability.
 
     Raises:
         ValueError: if an option is unknown or out of range, or the backbone has no such stages.
@@ -104,7 +104,7 @@ class AVSL(nn.Module):
         """Representation of ``(N, 3, H, W)`` images; in training mode the edges learn from them.
 
         Args:
-            images: as the backbone takes them.
+            images: ``(N, 3, H, W)``, as the backbone takes them.
             with_maps: keep the class activation maps, about 2 MB per image at the defaults, for `explain`.
         """
         stages = select_stages(self.backbone(images), self.levels)
@@ -147,18 +147,18 @@ class AVSL(nn.Module):
 
         Holds ``3 L r`` values per pair and is meant for few of them. Maps are those the representations carry.
         """
-        left = graph_images("query", query.embeddings, query.statistics, learned_statistics=False)
-        right = graph_images("gallery", gallery.embeddings, gallery.statistics, learned_statistics=False)
-        nodes = tuple(level_nodes(left, right, level) for level in range(len(self.levels)))
+        query_graph = graph_images("query", query.embeddings, query.statistics, learned_statistics=False)
+        gallery_graph = graph_images("gallery", gallery.embeddings, gallery.statistics, learned_statistics=False)
+        nodes = tuple(level_nodes(query_graph, gallery_graph, level) for level in range(len(self.levels)))
         ones, zeros = torch.ones_like(nodes[0]), torch.zeros_like(nodes[0])
         trust, weights = [ones] * len(nodes), [ones] * len(nodes)
         if self.variant == "top":
             weights = [*[zeros] * (len(nodes) - 1), ones]
         elif self.variant != "concat":
-            steps = graph_steps(left, [None, *self.alpha], [None, *self.beta], self.edges())
+            steps = graph_steps(query_graph, [None, *self.alpha], [None, *self.beta], self.edges())
             for level in range(1, len(nodes)):
-                trust[level] = level_reliability(left, right, steps, level, self.sigmoid_scale)
-            weights = block_sensitivities(left, right, steps, self.sigmoid_scale)
+                trust[level] = level_reliability(query_graph, gallery_graph, steps, level, self.sigmoid_scale)
+            weights = block_sensitivities(query_graph, gallery_graph, steps, self.sigmoid_scale)
         return Explanation(self.distance(query, gallery), tuple(trust), nodes, tuple(weights), query.maps, gallery.maps)
 
     def _learn_edges(self, maps: Sequence[Tensor]) -> None:

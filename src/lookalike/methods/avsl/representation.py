@@ -112,7 +112,7 @@ class Explanation:
         nodes: per level ``(Q, G, r)``, squared differences (the paper's delta).
         sensitivities: per level ``(Q, G, r)`` (the paper's lambda).
         query_maps: per level ``(Q, r, H, W)``, empty where the representation carries none.
-        gallery_maps: per level ``(G, r, H, W)``, likewise.
+        gallery_maps: per level ``(G, r, H, W)``, empty where the representation carries none.
     """
 
     distance: Tensor

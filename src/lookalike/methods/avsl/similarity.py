@@ -129,7 +129,7 @@ def overall_distance(
         alpha: per level ``(r,)``; the first may be ``None``.
         beta: per level ``(r,)``; the first may be ``None``.
         edges: per level ``(r, r)`` normalised edges to the level below, the first ``None``; constants.
-        scale: of the sigmoid's argument, see `reliability`.
+        scale: factor of the sigmoid's argument, see `reliability`.
         block: pairs evaluated at a time; ``None`` chooses by device and ``r``.
         learned_statistics: let gradients reach the statistics too (learned reliability).
 
@@ -175,14 +175,14 @@ def sensitivities(
     """Derivative of the overall distance by every node (the paper's lambda).
 
     Args:
-        query_embeddings: as in `overall_distance`, and so are all others.
-        query_statistics: per level ``(Q, r)``.
-        gallery_embeddings: per level ``(G, r)``.
-        gallery_statistics: per level ``(G, r)``.
-        alpha: per level ``(r,)``.
-        beta: per level ``(r,)``.
-        edges: per level ``(r, r)``.
-        scale: of the sigmoid's argument.
+        query_embeddings: per level ``(Q, r)``, not yet normalised; constants.
+        query_statistics: per level ``(Q, r)``; constants.
+        gallery_embeddings: per level ``(G, r)``, as the query's.
+        gallery_statistics: per level ``(G, r)``, as the query's.
+        alpha: per level ``(r,)``; the first may be ``None``.
+        beta: per level ``(r,)``; the first may be ``None``.
+        edges: per level ``(r, r)`` normalised edges to the level below, the first ``None``; constants.
+        scale: factor of the sigmoid's argument, see `reliability`.
 
     Returns:
         Per level ``(Q, G, r)``, at least 0. All of a pair sum to ``r`` (less where a row of edges is empty), and

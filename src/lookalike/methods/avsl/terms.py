@@ -29,12 +29,12 @@ class ProxyAnchorTerms(nn.Module):
         classes: number of training classes.
         levels: number of levels.
         embedding_dim: r.
-        scale: as in `proxy_anchor_loss`, and so are both margins.
-        positive_margin: for all distances.
-        negative_margin: for all distances, unless the next one is given.
-        level_negative_margin: for the distances of single levels (2.4 in the released SOP setting).
-        all_proxies_up_to: with more classes only those present in the batch are compared with.
-        generator: for the initial proxies.
+        scale: sharpness of the loss, see `proxy_anchor_loss`.
+        positive_margin: margin of positives on all distances.
+        negative_margin: margin of negatives on all distances, unless the next one is given.
+        level_negative_margin: margin of negatives on the distances of single levels (2.4 in the released SOP setting).
+        all_proxies_up_to: number of classes beyond which only those present in the batch are compared with.
+        generator: draws the initial proxies.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class MarginTerms(nn.Module):
         classes: number of training classes.
         levels: number of levels.
         embedding_dim: r, read by distance-weighted sampling.
-        margin: as in `margin_loss`.
+        margin: half the width of the band to keep free.
         boundary: initial value of all boundaries.
-        average: as in `margin_loss`.
+        average: ``pooled`` or ``separate``, see `margin_loss`.
         sampling: ``hardest`` or ``distance_weighted``.
-        cutoff: of the sampling.
+        cutoff: distance below which the sampling does not tell negatives apart.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ class Projector(nn.Module):
 
     Args:
         embedding_dim: ``D``.
-        width: of the output, 2048 in the released code.
+        width: width of the output, 2048 in the released code.
         generator: source of the initial weights; torch's own if left out.
 
     Source: Supervised Metric Learning to Rank, section 5 ("additional linear layer"); sizes from the released code.

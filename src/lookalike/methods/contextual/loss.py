@@ -36,7 +36,7 @@ class ContextualLoss(nn.Module):
         negative_margin: similarity that pairs of two classes should stay below.
         alpha: gradient of the Heaviside step.
         variant: contextual similarity of the ablation, see ``contextual_similarity``.
-        correct_gradient: see ``contextual_loss``.
+        correct_gradient: whether only gradients that serve the classes are kept, see ``contextual_loss``.
         contrastive_weight: weight of the contrastive part where it is not ``1 - lam``. The released code of the
             256 x 256 experiments weighs it ``1 - lam - gamma``, 0.5 in Tables 4 and 6 to 8.
 

@@ -11,7 +11,7 @@ def noisy_labels(labels: Tensor, share: float, generator: torch.Generator, *, cl
 
     Args:
         labels: ``(N,)`` int64.
-        share: of the images drawn, in [0, 1]; 0.05, 0.1 and 0.2 in the paper. Rounded to whole images.
+        share: share of images drawn, in [0, 1]; 0.05, 0.1 and 0.2 in the paper. Rounded to whole images.
         generator: source of the draw. Draw once per run: the noise stays fixed while training.
         classes: ``(C,)`` labels to draw from, those present if left out.
 
@@ -38,7 +38,7 @@ def images_to_replace(images: int, share: float, generator: torch.Generator) -> 
 
     Args:
         images: number of training images.
-        share: of the images drawn, in [0, 1].
+        share: share of images drawn, in [0, 1].
         generator: source of the draw; the indices lie on its device.
 
     Raises:
@@ -63,5 +63,5 @@ def of_first_classes(labels: Tensor, count: int) -> Tensor:
     classes = torch.unique(labels)
     if not 1 <= count <= len(classes):
         raise ValueError(f"count={count} is outside [1, {len(classes)}], the number of classes")
-    chosen: Tensor = labels <= classes[count - 1]
-    return chosen
+    kept: Tensor = labels <= classes[count - 1]
+    return kept

@@ -29,7 +29,7 @@ def contextual_loss(
         k: neighbours of a sample, itself counted; the paper takes the samples per class.
         eps: margin on the squared Euclidean distance.
         alpha: gradient of the Heaviside step.
-        variant: see ``contextual_similarity``.
+        variant: key of the similarity's variants, see ``contextual_similarity``.
         correct_gradient: keep of the gradient only what brings a class together and pushes two classes apart, for
             every entry of ``similarity`` by itself (Eq. 10, Table 1).
 

@@ -1,4 +1,4 @@
-"""DIML, structural matching for interpretable deep metric learning (ICCV 2021): images compared place by place."""
+"""DIML, structural matching for interpretable deep metric learning (ICCV 2021): locations compared pair by pair."""
 
 from __future__ import annotations
 

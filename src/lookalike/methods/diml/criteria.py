@@ -33,7 +33,7 @@ def margin_loss(
     calls it learnable.
 
     Args:
-        regions: ``(B, R, D)`` locations, not normalised.
+        regions: ``(B, R, D)``, not normalised.
         triplets: ``(T, 3)`` int64 rows of anchor, positive, negative.
         labels: ``(B,)`` int64.
         boundary: ``(classes,)``, learnable.
@@ -54,9 +54,9 @@ def margin_loss(
     require_range("triplets", triplets, len(regions))
     require_range("labels", labels, len(boundary))
     anchor, positive, negative = triplets.unbind(dim=1)
-    distance = pair_distance(regions, anchor.repeat(2), torch.cat([positive, negative]), **matching)
+    distance = pair_distance(regions, anchor.repeat(2), torch.cat([positive, negative]), **matching)  # (2 T,)
     to_positive, to_negative = distance[: len(triplets)], distance[len(triplets) :]
-    limit = boundary[labels[anchor]]
+    limit = boundary[labels[anchor]]  # (T,)
     too_far, too_near = (to_positive - limit + margin).relu(), (limit + margin - to_negative).relu()
     active = ((too_far > 0) | (too_near > 0)).sum()
     return (too_far + too_near).sum() / active.clamp(min=1)
@@ -80,7 +80,7 @@ def multi_similarity_loss(
     Source: DIML, Eq. 11 and 12; Wang et al., "Multi-Similarity Loss with General Pair Weighting", 2019.
 
     Args:
-        regions: ``(B, R, D)`` locations, not normalised.
+        regions: ``(B, R, D)``, not normalised.
         labels: ``(B,)`` int64.
         alpha: scale of the positives.
         beta: scale of the negatives.
@@ -95,17 +95,17 @@ def multi_similarity_loss(
         ValueError: if the shapes do not belong together.
     """
     check_batch(regions, labels)
-    vectors, locations = mean_vector(regions), unit(regions)
-    structural = structural_similarity(locations, vectors, locations, vectors, **matching)
+    vectors, units = mean_vector(regions), unit(regions)
+    structural = structural_similarity(units, vectors, units, vectors, **matching)  # (B, B)
     similarity = (structural + vectors @ vectors.T) / 2
     same = labels[:, None] == labels
     positive = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    weakest = similarity.masked_fill(~positive, torch.inf).amin(dim=1, keepdim=True)
-    strongest = similarity.masked_fill(same, -torch.inf).amax(dim=1, keepdim=True)
+    weakest = similarity.masked_fill(~positive, torch.inf).amin(dim=1, keepdim=True)  # (B, 1)
+    strongest = similarity.masked_fill(same, -torch.inf).amax(dim=1, keepdim=True)  # (B, 1)
     hard_positive = positive & (similarity - epsilon < strongest)
     hard_negative = ~same & (similarity + epsilon > weakest)
-    pull = log_one_plus_sum_exp(-alpha * (similarity - base), hard_positive, dim=1) / alpha
-    push = log_one_plus_sum_exp(beta * (similarity - base), hard_negative, dim=1) / beta
+    pull = log_one_plus_sum_exp(-alpha * (similarity - base), hard_positive, dim=1) / alpha  # (B,)
+    push = log_one_plus_sum_exp(beta * (similarity - base), hard_negative, dim=1) / beta  # (B,)
     # An anchor keeps pairs of both kinds or none: the extremes are kept together.
     return (pull + push).sum() / hard_positive.any(dim=1).sum().clamp(min=1)
 
@@ -114,7 +114,7 @@ def pair_distance(regions: Tensor, first: Tensor, second: Tensor, **matching: An
     """Mean of structural and global Euclidean distance of some pairs.
 
     Args:
-        regions: ``(B, R, D)`` locations, not normalised.
+        regions: ``(B, R, D)``, not normalised.
         first: ``(T,)`` int64 images.
         second: ``(T,)`` int64.
         matching: options of `Matching`.
@@ -122,10 +122,8 @@ def pair_distance(regions: Tensor, first: Tensor, second: Tensor, **matching: An
     Returns:
         ``(T,)`` in [0, 2].
     """
-    vectors, locations = mean_vector(regions), unit(regions)
-    match = Matching(**matching)(
-        locations[first], vectors[first], locations[second].unsqueeze(1), vectors[second].unsqueeze(1)
-    )
+    vectors, units = mean_vector(regions), unit(regions)
+    match = Matching(**matching)(units[first], vectors[first], units[second].unsqueeze(1), vectors[second].unsqueeze(1))
     structural = (match.plan * location_distance(match.correlation, SMOOTHING)).sum(dim=(-2, -1)).squeeze(1)
     return (structural + ((vectors[first] - vectors[second]).square().sum(dim=1) + SMOOTHING).sqrt()) / 2
 

@@ -1,4 +1,4 @@
-"""From a feature map to locations and the vector of the whole image.
+"""From a feature map to the vectors of its locations, the regions, and the vector of the whole image.
 
 Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), section 3.
 """
@@ -34,8 +34,8 @@ def project(feature_map: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
     return z.view(len(feature_map), len(weight), *feature_map.shape[2:])
 
 
-def locations(z: Tensor, side: int, pooling: Pooling = "resample") -> Tensor:
-    """Grid of a projected map, row by row: ``(N, D, H, W)`` to ``(N, R, D)``, not normalised.
+def grid_regions(z: Tensor, side: int, pooling: Pooling = "resample") -> Tensor:
+    """Regions of a projected map, row by row: ``(N, D, H, W)`` to ``(N, R, D)``, not normalised.
 
     Raises:
         ValueError: as `grid_pool`.
@@ -44,7 +44,7 @@ def locations(z: Tensor, side: int, pooling: Pooling = "resample") -> Tensor:
 
 
 def mean_vector(regions: Tensor) -> Tensor:
-    """Global vector of a network trained with DIML: unit mean of the locations ``(N, R, D)``, before they are units.
+    """Global vector of a network trained with DIML: unit mean of the regions ``(N, R, D)``, before they are units.
 
     Not that of any other network, the unit projection of the mean position: resampling weighs positions unevenly.
     Differs: the paper calls both the mean over all positions.

@@ -1,4 +1,4 @@
-"""An embedder with the locations of its last map: images in, representations out.
+"""An embedder with the regions of its last map: images in, representations out.
 
 Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021).
 """
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lookalike.checks import require_known
 from lookalike.methods.diml.feature_map import embed_with_map, find_projection
-from lookalike.methods.diml.head import locations, mean_vector, project
+from lookalike.methods.diml.head import grid_regions, mean_vector, project
 from lookalike.methods.diml.pooling import Pooling
 from lookalike.methods.diml.representation import Representation
 from lookalike.tensors import unit
@@ -21,7 +21,7 @@ GlobalVector = Literal["embedding", "locations"]
 
 
 class LocatedEmbedder(nn.Module):
-    """Any embedder whose last layers are a pooling and a linear map, with the locations of its last map.
+    """Any embedder whose last layers are a pooling and a linear map, with the regions of its last map.
 
     `lookalike.methods.diml.matcher.StructuralMatcher` compares what it gives; `lookalike.methods.diml.model.DIML` does
     both.
@@ -33,8 +33,8 @@ class LocatedEmbedder(nn.Module):
         side: G, side of the grid of locations.
         projection: linear layer applied at every position; by default the embedder's only one after the feature layer.
         global_vector: ``embedding``, what the embedder returns, for networks trained in any other way; ``locations``,
-            the mean of the locations, for networks trained with DIML.
-        pooling: as in `grid_pool`.
+            the mean of the regions, for networks trained with DIML.
+        pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
 
     Raises:
         ValueError: if an option is unknown or out of range, or the embedder lacks such layers.
@@ -74,8 +74,8 @@ class LocatedEmbedder(nn.Module):
         """The linear layer that is applied at every position."""
         return cast(nn.Linear, self.get_submodule(self._projection_name))
 
-    def locations(self, images: Tensor) -> Tensor:
-        """Locations ``(N, R, D)``, not normalised, as the training losses take them."""
+    def regions(self, images: Tensor) -> Tensor:
+        """Regions ``(N, R, D)``, not normalised, as the training losses take them."""
         return self._embed(images)[1]
 
     def represent(self, images: Tensor) -> Representation:
@@ -94,7 +94,7 @@ class LocatedEmbedder(nn.Module):
         return self.represent(images)
 
     def _embed(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Embeddings ``(N, D)`` and locations ``(N, R, D)``, neither normalised.
+        """Embeddings ``(N, D)`` and regions ``(N, R, D)``, neither normalised.
 
         Of the precision of the projection where the network runs in a lower one: in 16 bits similar images would tie.
         """
@@ -102,4 +102,4 @@ class LocatedEmbedder(nn.Module):
         with torch.autocast(images.device.type, enabled=False):
             weight, bias = self.projection.weight, self.projection.bias
             z = project(feature_map.to(weight.dtype), weight, bias)
-            return embeddings.to(weight.dtype), locations(z, self.side, self.pooling)
+            return embeddings.to(weight.dtype), grid_regions(z, self.side, self.pooling)

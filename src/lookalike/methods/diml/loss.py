@@ -30,9 +30,9 @@ class MarginTerm(nn.Module):
 
     Args:
         classes: number of training classes.
-        margin: as in `margin_loss`.
+        margin: half the width of the band to keep free.
         boundary: initial value of all boundaries.
-        triplets_per_anchor: as in `DistanceWeightedMiner`.
+        triplets_per_anchor: triplets drawn for each anchor by `DistanceWeightedMiner`.
         generator: what triplets are drawn from; ``None`` is the global generator.
         matching: options of `Matching`.
     """
@@ -109,7 +109,7 @@ class DIMLLoss(nn.Module):
         """Loss of one batch.
 
         Args:
-            regions: ``(B, R, D)`` locations, not normalised, as `DIML.locations` gives them; half precision is promoted
+            regions: ``(B, R, D)``, not normalised, as `DIML.regions` gives them; half precision is promoted
                 to float32, under autocast too.
             labels: ``(B,)`` int64 in ``[0, classes)``.
 

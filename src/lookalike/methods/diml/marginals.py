@@ -1,7 +1,7 @@
 """How much each location of an image counts in a comparison with another image.
 
 Symbols of the paper: ``mu^s, mu^t`` the marginals (``alpha^s, alpha^t`` before they are scaled to one), ``z_i`` a
-location, ``g`` the global vector. Here ``query`` and ``gallery`` stand for ``s`` and ``t``.
+region, ``g`` the global vector. Here ``query`` and ``gallery`` stand for ``s`` and ``t``.
 
 Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), Eq. 8 and 9.
 """
@@ -29,7 +29,7 @@ def marginals(
 
     ``cross_correlation``: a location weighs as much as it resembles the other image as a whole, negative cosines count
     as 0. ``uniform``: all alike. ``swapped``: Eq. 8 as it is printed, and as the released training losses have it; the
-    weight of a location is then that of the other image's location at the same place, which contradicts Eq. 4 and the
+    weight of a location is then that of the other image's location in the same cell, which contradicts Eq. 4 and the
     released test code.
 
     Differs: the released code divides by the sum plus 1e-5, so that a plan's mass is slightly below one, and gets NaN
@@ -49,9 +49,9 @@ def marginals(
         ValueError: if the shapes do not belong together, or ``kind`` is unknown.
     """
     check_images(query_regions, query_global, gallery_regions, gallery_global)
-    own = gallery_regions.ndim == 4
-    query = torch.einsum("qrd,qgd->qgr" if own else "qrd,gd->qgr", query_regions, gallery_global)
-    gallery = torch.einsum("qgsd,qd->qgs" if own else "gsd,qd->qgs", gallery_regions, query_global)
+    per_query = gallery_regions.ndim == 4
+    query = torch.einsum("qrd,qgd->qgr" if per_query else "qrd,gd->qgr", query_regions, gallery_global)
+    gallery = torch.einsum("qgsd,qd->qgs" if per_query else "gsd,qd->qgs", gallery_regions, query_global)
     return marginals_of(query, gallery, kind)
 
 

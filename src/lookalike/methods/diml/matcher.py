@@ -36,10 +36,10 @@ class StructuralMatcher:
     Attributes:
         truncation: K, how many of the gallery are reordered; ``None`` for all.
         score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
-        marginal: as in `Matching`, and so are all others.
+        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
         reg: weight of the entropy.
-        tolerance: of the plans.
-        solver: ``sinkhorn``, ``exact`` or ``released``.
+        tolerance: largest error of the plans, see `transport_plan`.
+        solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
 
     Raises:
         ValueError: if an option is unknown or out of range.
@@ -104,17 +104,18 @@ class StructuralMatcher:
         """`rank` for several K, each reordering its own first K items, with every plan computed once.
 
         Args:
-            query: as in `rank`.
-            gallery: as in `rank`.
-            truncations: the K; larger ones than the gallery mean all of it.
-            self_match: as in `rank`.
-            depth: as in `rank`.
+            query: Q images.
+            gallery: G images.
+            truncations: every K; larger ones than the gallery mean all of it.
+            self_match: query i is gallery item i; it is no candidate and comes last.
+            depth: ranks wanted, the query itself not among them; ``None`` for the whole gallery.
 
         Returns:
             One ranking for every K, in their order.
 
         Raises:
-            ValueError: as `rank`, or if a K is negative.
+            ValueError: if the sides do not belong together, ``depth`` is outside 1 to the number of other items, or a K
+                is negative.
         """
         check_truncations(truncations)
         width = len(gallery) - self_match
@@ -128,13 +129,13 @@ class StructuralMatcher:
             query.global_vector, gallery.global_vector, max(ranks, longest), self_match=self_match
         )
         sides = query.regions, query.global_vector, gallery.regions, gallery.global_vector
-        structural = candidate_similarity(*sides, candidates[:, :longest], self.matching)
-        found = with_heads(candidates, values, structural, truncations, self.score)
-        found = [ranking[:, :ranks] for ranking in found]
+        structural = candidate_similarity(*sides, candidates[:, :longest], self.matching)  # (Q, longest)
+        rankings = with_heads(candidates, values, structural, truncations, self.score)
+        rankings = [ranking[:, :ranks] for ranking in rankings]
         if not self_match or depth is not None:
-            return found
-        own = torch.arange(len(query), device=candidates.device).unsqueeze(1)
-        return [torch.cat([ranking, own], dim=1) for ranking in found]
+            return rankings
+        itself = torch.arange(len(query), device=candidates.device).unsqueeze(1)
+        return [torch.cat([ranking, itself], dim=1) for ranking in rankings]
 
     @torch.no_grad()
     def explain(self, query: Representation, gallery: Representation) -> Explanation:

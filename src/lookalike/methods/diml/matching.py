@@ -52,9 +52,9 @@ class Matching:
     """How images are matched.
 
     Attributes:
-        marginal: as in `marginals`.
-        reg: as in `transport_plan`.
-        tolerance: as in `transport_plan`.
+        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
+        reg: weight of the entropy, see `transport_plan`.
+        tolerance: largest error of the plans, see `transport_plan`.
         solver: ``sinkhorn``; ``exact`` has no entropy and takes no notice of ``reg``; ``released`` stops early, all
             candidates of a query together (see `released_plans`), and takes no notice of ``tolerance``.
         plan_gradient: let gradients reach the plan and its marginals too. Differs: the paper calls the iterations fully
@@ -99,12 +99,12 @@ class Matching:
             part.to(precise) for part in (query_regions, query_global, gallery_regions, gallery_global)
         )
         # The query's global vector goes along as one more location: reading the gallery twice would cost more.
-        whole = torch.cat([query, query_vector.unsqueeze(1)], dim=1)
-        each = "qgsd" if gallery.ndim == 4 else "gsd"
+        whole = torch.cat([query, query_vector.unsqueeze(1)], dim=1)  # (Q, R + 1, D)
+        regions, vectors = ("qgsd", "qgd") if gallery.ndim == 4 else ("gsd", "gd")
         with torch.autocast(query.device.type, enabled=False):
-            product = torch.einsum(f"qrd,{each}->qgrs", whole, gallery)
-            attention = torch.einsum(f"qrd,{each.replace('s', '')}->qgr", query, gallery_vector)
-            correlation = product[:, :, :-1].contiguous()
+            product = torch.einsum(f"qrd,{regions}->qgrs", whole, gallery)  # (Q, G, R + 1, R')
+            attention = torch.einsum(f"qrd,{vectors}->qgr", query, gallery_vector)  # (Q, G, R)
+            correlation = product[:, :, :-1].contiguous()  # (Q, G, R, R')
             with torch.set_grad_enabled(torch.is_grad_enabled() and self.plan_gradient):
                 sides = marginals_of(attention, product[:, :, -1], self.marginal)
                 plan = self._plans(1 - correlation, *sides)
@@ -126,9 +126,9 @@ class Matching:
     def _plans(self, cost: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
         if self.solver == "released":
             sets = zip(cost.detach().mT, columns.detach(), rows.detach(), strict=True)
-            found = [released_plans(*candidates, self.reg).mT for candidates in sets]
-            return torch.stack(found) if found else torch.zeros_like(cost)
-        flat, rows, columns = cost.flatten(0, 1), rows.flatten(0, 1), columns.flatten(0, 1)
+            solved = [released_plans(*candidates, self.reg).mT for candidates in sets]
+            return torch.stack(solved) if solved else torch.zeros_like(cost)
+        flat, rows, columns = cost.flatten(0, 1), rows.flatten(0, 1), columns.flatten(0, 1)  # (Q G, R, R'), ...
         exact = self.solver == "exact"
         plan = exact_plans(flat, rows, columns) if exact else plans(flat, rows, columns, self.reg, self.tolerance)
         return plan.view(cost.shape)

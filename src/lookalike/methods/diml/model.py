@@ -22,21 +22,21 @@ class DIML(LocatedEmbedder):
     What it says of representations is said by its ``matcher``, which needs no network.
 
     Args:
-        embedder: as of `LocatedEmbedder`.
-        feature_layer: as of `LocatedEmbedder`.
+        embedder: ``(N, 3, H, W)`` images to ``(N, D)`` embeddings, of any length.
+        feature_layer: name of the module that gives the last feature map, see `LocatedEmbedder`.
         side: G, side of the grid of locations.
-        truncation: as of `StructuralMatcher`.
-        projection: as of `LocatedEmbedder`.
-        global_vector: as of `LocatedEmbedder`.
-        pooling: as of `LocatedEmbedder`.
-        score: as of `StructuralMatcher`, and so are all others.
-        marginal: of the plans.
+        truncation: K, how many of the gallery are reordered; ``None`` for all.
+        projection: linear layer applied at every position; by default the embedder's only one after the feature layer.
+        global_vector: ``embedding``, what the embedder returns, or ``locations``, the mean of the regions.
+        pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
+        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
+        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
         reg: weight of the entropy.
-        tolerance: of the plans.
-        solver: of the plans.
+        tolerance: largest error of the plans, see `transport_plan`.
+        solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
 
     Raises:
-        ValueError: as `LocatedEmbedder` and `StructuralMatcher`.
+        ValueError: if an option is unknown or out of range, or the embedder lacks such layers.
     """
 
     def __init__(

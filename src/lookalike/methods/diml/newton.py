@@ -30,13 +30,13 @@ def column_step(plan: Tensor, residual: Tensor) -> Tensor:
     Returns:
         ``(n, R')``, zero at columns without mass.
     """
-    row_root, column_root = plan.sum(dim=-1).sqrt(), plan.sum(dim=-2).sqrt()
+    row_root, column_root = plan.sum(dim=-1).sqrt(), plan.sum(dim=-2).sqrt()  # (n, R), (n, R')
     row_inverse, column_inverse = (torch.where(root > 0, 1 / root, 0) for root in (row_root, column_root))
-    scaled = row_inverse.unsqueeze(-1) * plan * column_inverse.unsqueeze(-2)
-    matrix = column_root.unsqueeze(-1) * column_root.unsqueeze(-2) - scaled.mT @ scaled
+    scaled = row_inverse.unsqueeze(-1) * plan * column_inverse.unsqueeze(-2)  # (n, R, R'), singular values up to 1
+    matrix = column_root.unsqueeze(-1) * column_root.unsqueeze(-2) - scaled.mT @ scaled  # (n, R', R') less I
     matrix.diagonal(dim1=-2, dim2=-1).add_(1 + RIDGE)
-    factor = torch.linalg.cholesky_ex(matrix).L
-    solution = torch.cholesky_solve((column_inverse * residual).unsqueeze(-1), factor).squeeze(-1)
+    factor = torch.linalg.cholesky_ex(matrix).L  # (n, R', R'); unchecked, as a check would wait for the device
+    solution = torch.cholesky_solve((column_inverse * residual).unsqueeze(-1), factor).squeeze(-1)  # (n, R')
     return column_inverse * solution
 
 
@@ -54,37 +54,37 @@ def newton(
         rows: ``(n, R)`` marginals, which may hold zeros.
         columns: ``(n, R')``.
         potentials: ``(n, R')``, where ``v`` starts.
-        tolerance: on the root of the Newton decrement, which bounds the error of the columns and estimates the sum of
+        tolerance: largest root of the Newton decrement, which bounds the error of the columns and estimates the sum of
             absolute differences to the plan.
-        iterations: at least 1.
+        iterations: largest number of steps, at least 1.
 
     Returns:
         ``(n, R, R')``; rows are exact.
     """
-    found = potentials.clone()
-    going = torch.arange(len(logits), device=logits.device)
+    solution = potentials.clone()
+    active = torch.arange(len(logits), device=logits.device)  # (m,), pairs still on their way; all of them at first
     everything = logits, rows
     # Exponents are no finer than their own rounding.
     floor = 8 * torch.finfo(logits.dtype).eps * (1 + logits.abs().amax(dim=(-2, -1)))
     limit = floor.clamp(min=tolerance)
     for _ in range(iterations):
-        row_potentials = rows.log() - (logits + potentials.unsqueeze(-2)).logsumexp(dim=-1)
-        potentials = columns.log() - (logits + row_potentials.unsqueeze(-1)).logsumexp(dim=-2)
-        plan = _plan(logits, rows, potentials)
-        residual = columns - plan.sum(dim=-2)
+        row_potentials = rows.log() - (logits + potentials.unsqueeze(-2)).logsumexp(dim=-1)  # (m, R)
+        potentials = columns.log() - (logits + row_potentials.unsqueeze(-1)).logsumexp(dim=-2)  # (m, R')
+        plan = _plan(logits, rows, potentials)  # (m, R, R')
+        residual = columns - plan.sum(dim=-2)  # (m, R'), the gradient of the semi-dual
         step = column_step(plan, residual)
-        decrement = (residual * step).sum(dim=-1).clamp(min=0).sqrt()
-        reach = step.amax(dim=-1) - step.amin(dim=-1)
+        decrement = (residual * step).sum(dim=-1).clamp(min=0).sqrt()  # (m,)
+        reach = step.amax(dim=-1) - step.amin(dim=-1)  # (m,), M of the docstring
         potentials = potentials + torch.where(reach > 0, reach.log1p() / reach, 1).unsqueeze(-1) * step
-        found[going] = potentials
-        off = decrement > limit
-        if not bool(off.all()):
-            going, logits, rows, columns, potentials, limit = (
-                part[off] for part in (going, logits, rows, columns, potentials, limit)
+        solution[active] = potentials
+        unsettled = decrement > limit
+        if not bool(unsettled.all()):
+            active, logits, rows, columns, potentials, limit = (
+                part[unsettled] for part in (active, logits, rows, columns, potentials, limit)
             )
-        if not len(going):
+        if not len(active):
             break
-    return _plan(*everything, found)
+    return _plan(*everything, solution)
 
 
 def _plan(logits: Tensor, rows: Tensor, potentials: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ def grid_pool(feature_map: Tensor, side: int, mode: Pooling = "resample") -> Ten
 
     Args:
         feature_map: ``(N, C, H, W)``, before or after a linear projection of the channels: both commute.
-        side: S, 1 or more.
+        side: the paper's G, 1 or more; S in shapes, where G is the gallery.
         mode: ``resample``, ``roi_align`` or ``adaptive`` (torch's adaptive average everywhere).
 
     Returns:

@@ -59,16 +59,17 @@ def truncated_rankings(
 
     Args:
         global_similarity: ``(Q, G)``.
-        structural: as in `truncated_ranking`.
-        truncations: each as in `truncated_ranking`.
-        self_match: as in `truncated_ranking`.
-        score: as in `truncated_ranking`.
+        structural: ``(Q, G)``, or a function of the index of a query and of its candidates ``(K,)`` int64 that returns
+            their similarities ``(K,)``.
+        truncations: every K, 0 or more; a larger one than the gallery means all of it.
+        self_match: query i is gallery item i; it is no candidate and comes last.
+        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
 
     Returns:
         ``(Q, G)`` int64 for every K, in their order.
 
     Raises:
-        ValueError: as `truncated_ranking`.
+        ValueError: if shapes do not belong together, a K is negative, ``score`` is unknown or a similarity is NaN.
     """
     if global_similarity.ndim != 2:
         raise ValueError(f"global_similarity has shape {tuple(global_similarity.shape)}, it must be (Q, G)")
@@ -79,20 +80,20 @@ def truncated_rankings(
         raise ValueError(f"structural has shape {tuple(structural.shape)}, it must be {(queries, gallery)}")
     check_truncations(truncations)
     refuse_nan(global_similarity)
-    ranking = global_similarity.argsort(dim=1, descending=True, stable=True)
+    ranking = global_similarity.argsort(dim=1, descending=True, stable=True)  # (Q, G)
     if self_match:
-        own = torch.arange(queries, device=ranking.device).unsqueeze(1)
-        ranking = torch.cat([ranking[ranking != own].view(queries, gallery - 1), own], dim=1)
+        itself = torch.arange(queries, device=ranking.device).unsqueeze(1)
+        ranking = torch.cat([ranking[ranking != itself].view(queries, gallery - 1), itself], dim=1)
     width = min(max(truncations, default=0), gallery - self_match)
-    candidates = ranking[:, :width]
+    candidates = ranking[:, :width]  # (Q, K), K the largest
     if isinstance(structural, Tensor):
-        found = structural.gather(1, candidates)
+        scores = structural.gather(1, candidates)
     elif candidates.numel():
-        found = torch.stack([_scores_of(structural, query, each) for query, each in enumerate(candidates)])
+        scores = torch.stack([_scores_of(structural, query, items) for query, items in enumerate(candidates)])
     else:
-        found = global_similarity[:, :width]  # there is nothing to ask for
+        scores = global_similarity[:, :width]  # there is nothing to ask for
     values = global_similarity.gather(1, candidates)
-    return with_heads(ranking, values, found, truncations, score)
+    return with_heads(ranking, values, scores, truncations, score)
 
 
 def with_heads(
@@ -102,10 +103,10 @@ def with_heads(
 
     Args:
         ranking: ``(Q, G)`` int64.
-        global_similarity: ``(Q, G)`` or of as many first items as the largest K.
-        structural: of as many first items as the largest K.
-        truncations: the K.
-        score: as in `truncated_ranking`.
+        global_similarity: ``(Q, G)``, or ``(Q, K)`` of as many first items as the largest K.
+        structural: ``(Q, K)`` of as many first items as the largest K.
+        truncations: every K.
+        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
     """
     heads = [reordered(ranking[:, :k], global_similarity[:, :k], structural[:, :k], score) for k in truncations]
     return [torch.cat([head, ranking[:, head.shape[1] :]], dim=1) for head in heads]
@@ -128,7 +129,7 @@ def reordered(candidates: Tensor, global_similarity: Tensor, structural: Tensor,
     """
     require_known("score", score, get_args(Score))
     refuse_nan(structural)
-    total = global_similarity + structural if score == "sum" else structural
+    total = global_similarity + structural if score == "sum" else structural  # (Q, K)
     return candidates.gather(1, total.argsort(dim=1, descending=True, stable=True))
 
 

@@ -22,8 +22,8 @@ def released_plans(
         rows: ``(n, R)`` marginals.
         columns: ``(n, R')``.
         reg: weight of the entropy; from about 0.02 downwards float32 underflows.
-        threshold: see above.
-        max_iterations: at most.
+        threshold: mean change of the rows' scalings below which the iterations stop.
+        max_iterations: largest number of iterations.
 
     Returns:
         ``(n, R, R')``.

@@ -18,7 +18,7 @@ class Representation:
     """N images.
 
     Attributes:
-        regions: ``(N, R, D)`` unit vectors of the locations, row by row.
+        regions: ``(N, R, D)`` unit vectors of the grid's locations, row by row.
         global_vector: ``(N, D)`` unit vectors.
     """
 

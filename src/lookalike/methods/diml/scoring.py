@@ -40,12 +40,12 @@ def structural_matching(
         query: ``embedding (Q, D)`` and ``regions (Q, R, D)``, unit vectors.
         gallery: the same of G images.
         search: what is counted.
-        truncation: as of `StructuralMatcher`, and so are all others.
-        score: what candidates are ordered by.
-        marginal: of the plans.
+        truncation: K, how many of the gallery are reordered; ``None`` for all.
+        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
+        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
         reg: weight of the entropy.
-        tolerance: of the plans.
-        solver: of the plans.
+        tolerance: largest error of the plans, see `transport_plan`.
+        solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
     """
     matcher = StructuralMatcher(truncation, score, marginal, reg, tolerance, solver)
     sides = [Representation(side["regions"], side["embedding"]) for side in (query, gallery)]

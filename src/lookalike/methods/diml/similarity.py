@@ -1,8 +1,8 @@
 """Structural similarity and distance of images.
 
-Symbols of the paper: ``z_i`` a location's unit vector, ``g`` the global one, ``T`` the plan. The functions of the steps
-(pooling, marginals, plan, ranking) are offered here too, so that the whole mathematics of DIML can be called from one
-module.
+Symbols of the paper: ``z_i`` a region, the unit vector of a location, ``g`` the global one, ``T`` the plan. The
+functions of the steps (pooling, marginals, plan, ranking) are offered here too, so that the whole mathematics of DIML
+can be called from one module.
 
 Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), Eq. 4 to 9.
 """
@@ -56,11 +56,11 @@ def structural_similarity(
         query_global: ``(Q, D)`` unit vectors.
         gallery_regions: ``(G, R, D)``.
         gallery_global: ``(G, D)``.
-        marginal: as in `Matching`, and so are all others.
+        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
         reg: weight of the entropy.
-        tolerance: of the plan.
-        solver: ``sinkhorn``, ``exact`` or ``released``.
-        plan_gradient: let gradients reach the plan too.
+        tolerance: largest error of the plan, see `transport_plan`.
+        solver: what finds the plan: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
+        plan_gradient: whether gradients reach the plan too.
 
     Returns:
         ``(Q, G)`` in [-1, 1].
@@ -86,8 +86,8 @@ def structural_distance(
     The plan is always that of the cosine cost, as in the released code, whatever the distance reported.
 
     Args:
-        query_regions: as in `structural_similarity`, and so are the next three.
-        query_global: ``(Q, D)``.
+        query_regions: ``(Q, R, D)`` unit vectors.
+        query_global: ``(Q, D)`` unit vectors.
         gallery_regions: ``(G, R, D)``.
         gallery_global: ``(G, D)``.
         ground: ``euclidean``, or ``cosine`` for one minus the cosine.
@@ -120,12 +120,12 @@ def candidate_similarity(
     """`structural_similarity` of every query with its own candidates only, some queries at a time.
 
     Args:
-        query_regions: as in `structural_similarity`, and so are the next three.
-        query_global: ``(Q, D)``.
+        query_regions: ``(Q, R, D)`` unit vectors.
+        query_global: ``(Q, D)`` unit vectors.
         gallery_regions: ``(G, R, D)``.
         gallery_global: ``(G, D)``.
         candidates: ``(Q, K)`` int64, indices into the gallery.
-        matching: how images are matched; by default as `Matching` is.
+        matching: how images are matched; by default a `Matching` without arguments.
 
     Returns:
         ``(Q, K)``.
@@ -146,10 +146,10 @@ def candidate_similarity(
     matching = matching or Matching()
     result = query_regions.new_empty(candidates.shape)
     for rows, columns in matching.blocks(query_regions, gallery_regions, candidates.shape[1]):
-        own = candidates[rows, columns]
+        items = candidates[rows, columns]
         # Four times as fast as indexing with a tensor.
         regions, vectors = (
-            side.index_select(0, own.flatten()).view(*own.shape, *side.shape[1:])
+            side.index_select(0, items.flatten()).view(*items.shape, *side.shape[1:])
             for side in (gallery_regions, gallery_global)
         )
         match = matching(query_regions[rows], query_global[rows], regions, vectors)

@@ -44,7 +44,7 @@ def transport_plan(
         column_marginal: ``(..., R')``, of the same sum.
         reg: weight of the entropy, above 0.
         tolerance: sum of absolute errors that the columns may have for a marginal of sum one; no finer than rounding.
-        max_iterations: of each method and pair; after them the plan is as good as it got.
+        max_iterations: largest number for each method and pair; after them the plan is as good as it got.
 
     Returns:
         ``(..., R, R')``, at least float32 in its computations.
@@ -62,12 +62,12 @@ def transport_plan(
             f"a cost of shape {tuple(cost.shape)}: (..., R) and (..., R') are needed"
         )
     precise = torch.promote_types(cost.dtype, torch.float32)
-    flat = cost.flatten(0, -3) if cost.ndim > 2 else cost.unsqueeze(0)
+    flat = cost.flatten(0, -3) if cost.ndim > 2 else cost.unsqueeze(0)  # (n, R, R')
     rows, columns = (
         _filled(name, marginal.reshape(len(flat), marginal.shape[-1]).to(precise))
         for name, marginal in (("row_marginal", row_marginal), ("column_marginal", column_marginal))
     )
-    mass, other = rows.sum(dim=-1, keepdim=True), columns.sum(dim=-1, keepdim=True)
+    mass, other = rows.sum(dim=-1, keepdim=True), columns.sum(dim=-1, keepdim=True)  # (n, 1)
     if bool(((mass - other).abs() > MASS_TOLERANCE * mass).any()):
         pair = int(((mass - other).abs() - MASS_TOLERANCE * mass).argmax())
         raise ValueError(
@@ -116,13 +116,13 @@ def _filled(name: str, marginal: Tensor) -> Tensor:
 
 def _solve(cost: Tensor, rows: Tensor, columns: Tensor, reg: float, tolerance: float, max_iterations: int) -> Tensor:
     """Plans of all pairs, each by the method that suits it."""
-    logits = cost / -reg
-    highest = logits.amax(dim=(-2, -1), keepdim=True)
-    spread = (highest - logits.amin(dim=(-2, -1), keepdim=True)).flatten()
+    logits = cost / -reg  # (n, R, R')
+    highest = logits.amax(dim=(-2, -1), keepdim=True)  # (n, 1, 1)
+    spread = (highest - logits.amin(dim=(-2, -1), keepdim=True)).flatten()  # (n,)
     if not bool(spread.isfinite().all()):
         raise ValueError("cost holds NaN or infinity, its values must be finite")
-    logits = logits - highest
-    wide = spread > widest_spread(logits.dtype)
+    logits = logits - highest  # a constant in the exponent changes no plan, and no kernel exceeds 1
+    wide = spread > widest_spread(logits.dtype)  # (n,), pairs whose scalings would leave the dtype's range
     if not bool(wide.any()):
         return _by_scaling(logits, rows, columns, tolerance, max_iterations)
     plan = torch.empty_like(logits)
@@ -134,13 +134,15 @@ def _solve(cost: Tensor, rows: Tensor, columns: Tensor, reg: float, tolerance: f
 
 def _by_scaling(logits: Tensor, rows: Tensor, columns: Tensor, tolerance: float, max_iterations: int) -> Tensor:
     """Plans by Sinkhorn's iterations, those that take too many by Newton's method from there."""
-    kernel = logits.exp()
+    kernel = logits.exp()  # (n, R, R')
     iterations = min(SINKHORN_ITERATIONS, max_iterations)
-    row_scale, column_scale, left = scale(kernel, rows, columns, tolerance, iterations)
-    plan = row_scale.unsqueeze(-1) * kernel * column_scale.unsqueeze(-2)
-    if len(left):
-        start = column_scale[left].log()
-        plan[left] = _by_newton(logits[left], rows[left], columns[left], start, tolerance, max_iterations)
+    row_scale, column_scale, unsettled = scale(kernel, rows, columns, tolerance, iterations)  # (n, R), (n, R'), (m,)
+    plan = row_scale.unsqueeze(-1) * kernel * column_scale.unsqueeze(-2)  # diag(u) K diag(v)
+    if len(unsettled):
+        start = column_scale[unsettled].log()  # Newton's potentials are logarithms of scalings, (m, R')
+        plan[unsettled] = _by_newton(
+            logits[unsettled], rows[unsettled], columns[unsettled], start, tolerance, max_iterations
+        )
     return plan
 
 
@@ -159,11 +161,11 @@ def _with_gradient(plan: Tensor, cost: Tensor, rows: Tensor, columns: Tensor, re
     """
     precise, plan, rows, columns = cost.double(), plan.double(), rows.double(), columns.double()
     # Factor by which the plan changes at fixed potentials; a first order around the value 1 is all that is needed.
-    change = 1 + (precise.detach() - precise) / reg
-    mass = plan.sum(dim=-1)
+    change = 1 + (precise.detach() - precise) / reg  # (n, R, R'), ones
+    mass = plan.sum(dim=-1)  # (n, R)
     inverse = torch.where(mass > 0, 1 / mass, 0)
-    row_residual = (rows - (plan * change).sum(dim=-1)) * inverse
+    row_residual = (rows - (plan * change).sum(dim=-1)) * inverse  # (n, R), what the rows lack, relative
     column_residual = columns - (plan * change).sum(dim=-2) - (plan.mT @ row_residual.unsqueeze(-1)).squeeze(-1)
-    column_change = column_step(plan, column_residual)
-    row_change = row_residual - inverse * (plan @ column_change.unsqueeze(-1)).squeeze(-1)
+    column_change = column_step(plan, column_residual)  # (n, R')
+    row_change = row_residual - inverse * (plan @ column_change.unsqueeze(-1)).squeeze(-1)  # (n, R)
     return (plan * (change + row_change.unsqueeze(-1) + column_change.unsqueeze(-2))).to(cost.dtype)

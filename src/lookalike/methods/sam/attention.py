@@ -43,7 +43,7 @@ def attention_maps(
         create_graph: whether the maps can be differentiated; without it they are constants.
         score: ``signed`` for ``w . f``, ``abs`` for ``w . |f|``.
         score_on: ``unit`` features or ``raw`` ones, before normalisation (needs a ``UnitHead``).
-        clamp: see ``similarity_weight``.
+        clamp: raise negative factors of the weight to 0, see ``similarity_weight``.
 
     Returns:
         ``(R, B, H, W)``, not negative, at least float32.
@@ -55,9 +55,9 @@ def attention_maps(
     Source: Visual Similarity Attention, Eq. 1, reconstructed: the formula is missing in print, the text says Grad-CAM.
     Differs: the paper does not say whether the weight is a constant; the readings give different maps.
     """
-    of = Score(kind, reading, score, score_on, clamp)
+    scoring = Score(kind, reading, score, score_on, clamp)
     if isinstance(head, LinearHead):
-        return _closed_form(feature_maps, head.weight, head.bias, of, create_graph)
+        return _closed_form(feature_maps, head.weight, head.bias, scoring, create_graph)
     if score_on == "raw" and not isinstance(head, UnitHead):
         raise ValueError(f"score_on='raw' needs a UnitHead, which has project(), not {type(head).__name__}")
     feature_maps = _checked(feature_maps, kind, create_graph)
@@ -69,7 +69,7 @@ def attention_maps(
         outputs: Tensor = head.project(images) if score_on == "raw" and isinstance(head, UnitHead) else head(images)
         if outputs.ndim != 2 or len(outputs) != len(images):
             raise ValueError(f"head returned shape {tuple(outputs.shape)}, it must be ({len(images)}, D)")
-        direction = of.gradient(outputs.view(*feature_maps.shape[:2], outputs.shape[1]), create_graph)
+        direction = scoring.gradient(outputs.view(*feature_maps.shape[:2], outputs.shape[1]), create_graph)
         (gradient,) = grad(outputs, images, grad_outputs=direction.flatten(0, 1), create_graph=create_graph)
         channel_weights = gradient.mean(dim=(-2, -1)).view(feature_maps.shape[:3])  # alpha, (R, B, C)
         maps = _combine(channel_weights, images.view_as(feature_maps))
@@ -97,7 +97,7 @@ def closed_form_maps(
         feature_maps: ``(R, B, C, H, W)``.
         weight: ``(D, C)`` of the linear layer.
         bias: ``(D,)``, or ``None``.
-        kind: of the tuples, as in ``attention_maps``.
+        kind: kind of the tuples: ``siamese_same``, ``siamese_different``, ``triplet`` or ``quadruplet``.
         reading: what of the weight is differentiated, ``outer``, ``stop`` or ``full``, as in ``attention_maps``.
         create_graph: whether the maps can be differentiated.
         score: ``signed``, or ``abs`` for the absolute value of each image's score.
@@ -113,8 +113,10 @@ def closed_form_maps(
     return _closed_form(feature_maps, weight, bias, Score(kind, reading, score, score_on, clamp), create_graph)
 
 
-def _closed_form(feature_maps: Tensor, weight: Tensor, bias: Tensor | None, of: Score, create_graph: bool) -> Tensor:
-    feature_maps = _checked(feature_maps, of.kind, create_graph)
+def _closed_form(
+    feature_maps: Tensor, weight: Tensor, bias: Tensor | None, scoring: Score, create_graph: bool
+) -> Tensor:
+    feature_maps = _checked(feature_maps, scoring.kind, create_graph)
     _, _, channels, height, width = feature_maps.shape
     if weight.ndim != 2 or weight.shape[1] != channels:
         raise ValueError(f"weight has shape {tuple(weight.shape)}, it must be (D, {channels}) for these maps")
@@ -123,11 +125,11 @@ def _closed_form(feature_maps: Tensor, weight: Tensor, bias: Tensor | None, of: 
     whole_precision = torch.autocast(feature_maps.device.type, enabled=False)
     with torch.inference_mode(False), torch.set_grad_enabled(create_graph), whole_precision:
         raw = linear_features(feature_maps.mean(dim=(-2, -1)), weight, bias)  # v, (R, B, D)
-        if of.on == "raw":
-            direction = of.gradient(raw, create_graph)
+        if scoring.features == "raw":
+            direction = scoring.gradient(raw, create_graph)
         else:
             features = unit(raw)
-            outward = of.gradient(features, create_graph)  # u
+            outward = scoring.gradient(features, create_graph)  # u
             along = (outward * features).sum(dim=-1, keepdim=True)
             direction = (outward - along * features) * inverse_length(raw)
         channel_weights = direction @ weight.to(direction.dtype) / (height * width)  # alpha, (R, B, C)

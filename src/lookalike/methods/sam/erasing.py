@@ -23,10 +23,10 @@ class Erasing:
     """How attention is read and turned into masks.
 
     Attributes:
-        reading: see ``attention_maps``; so are ``score``, ``score_on`` and ``clamp``.
-        alpha: see ``soft_mask``; so are ``beta`` and ``normalise``.
+        reading: option of ``attention_maps``, as are ``score``, ``score_on`` and ``clamp``.
+        alpha: option of ``soft_mask``, as are ``beta`` and ``normalise``.
         detach_mask: whether the mask is a constant for the training (first order mining; the paper's is not).
-        masked_batch_norm: on masked images ``frozen`` statistics, or those of the masked ``batch`` as the modules' own
+        masked_batch_norm: statistics on masked images: ``frozen``, or those of the masked ``batch`` as the modules' own
             modes say, which then enter the running ones.
 
     Raises:
@@ -105,7 +105,7 @@ def erase(trunk: Network, head: Network, images: Tensor, feature_maps: Tensor, k
         head: ``(N, C, h, w)`` to unit features ``(N, D)``.
         images: ``(R, B, 3, H, W)``, normalised; an erased pixel becomes 0, the mean colour.
         feature_maps: ``(R, B, C, h, w)``, the trunk's of these images.
-        kind: of the tuples.
+        kind: kind of the tuples.
         settings: how.
 
     Returns:

@@ -25,7 +25,7 @@ class MetricLoss(Protocol):
 
     Attributes:
         reads_length: whether unit vectors would give another loss than the embeddings themselves.
-        miner: that chooses its tuples, ``None`` for all of the batch.
+        miner: what chooses the tuples, ``None`` for all of the batch.
     """
 
     @property
@@ -48,7 +48,7 @@ class SimilarityMiningLoss(nn.Module):
             any other unit features.
         kind: ``siamese_same``, ``triplet`` or ``quadruplet``.
         gamma: weight of the mining loss, 0 or more.
-        form: see ``mining_loss``.
+        form: measure of a triplet's distances, see ``mining_loss``.
         warm_up_epochs: epochs without mining at the start, whose maps are noise.
         images_per_tuple: images of the batch for each tuple that is mined, at least 1.
         miner: a name of ``lookalike.miners.MINERS`` that gives the tuples, for a loss that mines none; ``None`` takes
@@ -132,10 +132,10 @@ class SimilarityMiningLoss(nn.Module):
             return metric_loss
         if self.miner is not None:
             mined = self.miner(detached, labels)
-        chosen = mined_tuples(mined, labels, self.kind, len(labels) // self.images_per_tuple, self.generator)
-        if not chosen.numel():
+        tuples = mined_tuples(mined, labels, self.kind, len(labels) // self.images_per_tuple, self.generator)
+        if not tuples.numel():
             return metric_loss
-        erased = model.erase(images[chosen], feature_maps[chosen], self.kind)
+        erased = model.erase(images[tuples], feature_maps[tuples], self.kind)
         mining = mining_loss(erased.features, self.kind, form=self.form).mean()
         self._seen.append({"metric_loss": metric_loss.detach(), "mining_loss": mining.detach()} | _health(erased))
         return metric_loss + self.gamma * mining

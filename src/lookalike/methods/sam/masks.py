@@ -83,7 +83,7 @@ def soft_mask(
         size: height and width of the image.
         alpha: slope, above 0; from about 100 on the mask has no useful gradient.
         beta: value of the normalised map at which a pixel is half erased.
-        normalise: of each map by itself, after upsampling: ``minmax`` to [0, 1], ``max`` by its maximum, ``none``.
+        normalise: how each map is scaled after upsampling: ``minmax`` to [0, 1], ``max`` by its maximum, ``none``.
 
     Returns:
         ``(..., H, W)`` in (0, 1), at least float32; ``sigmoid(-alpha beta)`` everywhere for a map of zeros.

@@ -34,10 +34,10 @@ def mining_loss(masked_features: Tensor, kind: str, *, form: str = "absolute") -
         masked_features: ``(R, B, D)`` unit features of the masked images.
         kind: ``triplet`` ``|d_ap - d_an|``; ``quadruplet`` the sum over both negatives; ``siamese_same`` and
             ``siamese_different`` ``-d_12``. Training applies the pair's to positive pairs only.
-        form: of the difference ``g = d_ap - d_an``. ``absolute`` ``|g|``; ``squared`` the same of squared distances, of
-            which pairs take minus the square, too; ``smooth`` ``sqrt(g^2 + 1e-6)``; ``hinge`` ``max(-g, 0)``, which
-            does not pull back a triplet that is inverted; ``reverse`` ``-g``, which asks for inverted triplets.
-            ``smooth``, ``hinge`` and ``reverse`` mean nothing for a pair and leave it as it is.
+        form: what is made of the difference ``g = d_ap - d_an``. ``absolute`` ``|g|``; ``squared`` the same of squared
+            distances, of which pairs take minus the square, too; ``smooth`` ``sqrt(g^2 + 1e-6)``; ``hinge``
+            ``max(-g, 0)``, which does not pull back a triplet that is inverted; ``reverse`` ``-g``, which asks for
+            inverted triplets. ``smooth``, ``hinge`` and ``reverse`` mean nothing for a pair and leave it as it is.
 
     Returns:
         ``(B,)``, at least float32.
@@ -82,13 +82,13 @@ def similarity_mining(
         trunk: ``(N, 3, H, W)`` to feature maps ``(N, C, h, w)``, roles and tuples in one batch.
         head: ``(N, C, h, w)`` to unit features ``(N, D)``.
         images: ``(R, B, 3, H, W)``, normalised.
-        kind: as in ``attention_maps``.
+        kind: kind of the tuples: ``siamese_same``, ``siamese_different``, ``triplet`` or ``quadruplet``.
         reading: what of the weight is differentiated, ``outer``, ``stop`` or ``full``, as in ``attention_maps``.
         alpha: slope of the soft mask.
         beta: threshold of the soft mask.
         normalise: how a map is brought to its range before the mask: ``minmax``, ``max`` or ``none``.
         detach_mask: whether the mask is a constant to the gradient.
-        form: see ``mining_loss``.
+        form: measure of a triplet's distances, see ``mining_loss``.
         options: the other settings of ``Erasing``.
 
     Returns:

@@ -58,25 +58,25 @@ class Score:
     kind: str
     reading: str = "outer"
     sign: str = "signed"
-    on: str = "unit"
+    features: str = "unit"
     clamp: bool = False
 
     def __post_init__(self) -> None:
         require_known("kind", self.kind, ROLES)
         require_known("reading", self.reading, READINGS)
         require_known("score", self.sign, SCORES)
-        require_known("score_on", self.on, SCORED_FEATURES)
+        require_known("score_on", self.features, SCORED_FEATURES)
 
     def gradient(self, outputs: Tensor, create_graph: bool) -> Tensor:
         """Derivative ``(R, B, D)`` of each image's score by its own features.
 
         Args:
-            outputs: ``(R, B, D)`` features, unit or raw as ``on`` says.
+            outputs: ``(R, B, D)`` features, unit or raw as the field ``features`` says.
             create_graph: whether the derivative can be differentiated.
         """
         if self.reading == "full":
             return self._full_gradient(outputs, create_graph)
-        weight = self._weight(outputs)
+        weight = self._weight(outputs)  # (B, D)
         if self.reading == "stop":
             weight = weight.detach()
         return weight * outputs.sign() if self.sign == "abs" else weight.expand_as(outputs)
@@ -85,7 +85,7 @@ class Score:
         with torch.enable_grad():
             if not outputs.requires_grad:
                 outputs = outputs.detach().requires_grad_()
-            scored = outputs.abs() if self.sign == "abs" else outputs
+            scored = outputs.abs() if self.sign == "abs" else outputs  # (R, B, D)
             scores = (self._weight(outputs) * scored).sum(dim=(1, 2))  # (R,), the tuples do not meet
             # A score depends on the features of all roles through the weight; only those of its own image are wanted.
             of_own = [
@@ -95,7 +95,7 @@ class Score:
             return torch.stack(of_own)
 
     def _weight(self, outputs: Tensor) -> Tensor:
-        return similarity_weight(unit(outputs) if self.on == "raw" else outputs, self.kind, clamp=self.clamp)
+        return similarity_weight(unit(outputs) if self.features == "raw" else outputs, self.kind, clamp=self.clamp)
 
 
 def require_roles(name: str, tensor: Tensor, kind: str, rest: str) -> None:
