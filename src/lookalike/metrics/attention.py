@@ -25,12 +25,12 @@ def described(heat: Tensor, objects: Tensor | None = None) -> dict[str, Tensor]:
     mass = pixels.sum(dim=1)
     shares = pixels / mass.clamp_min(torch.finfo(torch.float64).tiny)[:, None]
     entropy = -torch.xlogy(shares, shares).sum(dim=1)
-    found = {
+    measures = {
         "coverage": (pixels > ATTENDED).double().mean(dim=1),
         "spread": torch.where(mass > 0, entropy.exp() / pixels.shape[1], 0.0),
         "empty": (mass == 0).double(),
     }
     if objects is not None:
         inside = objects.flatten(1).double()
-        found |= {"on_object": (shares * inside).sum(dim=1), "object_area": inside.mean(dim=1)}
-    return found
+        measures |= {"on_object": (shares * inside).sum(dim=1), "object_area": inside.mean(dim=1)}
+    return measures

@@ -23,7 +23,7 @@ def nmi(embeddings: Tensor, labels: Tensor, *, seed: int = 0) -> float:
     Args:
         embeddings: ``(N, D)`` float, of any length; they are compared as unit vectors.
         labels: ``(N,)`` int64, at least two different ones.
-        seed: of the clusters that k-means starts from.
+        seed: seed of the clusters that k-means starts from.
 
     Returns:
         A fraction in [0, 1].
@@ -66,5 +66,5 @@ def _clusters(embeddings: Tensor, count: int, seed: int) -> np.ndarray[tuple[int
     )
     means.train(unit, init_centroids=np.ascontiguousarray(start))
     _, nearest = means.index.search(unit, 1)
-    found: np.ndarray[tuple[int], np.dtype[np.int64]] = nearest[:, 0]
-    return found
+    assigned: np.ndarray[tuple[int], np.dtype[np.int64]] = nearest[:, 0]
+    return assigned

@@ -60,10 +60,10 @@ def average_precisions(relevant: Tensor, ranked: Tensor) -> Tensor:
         ``(Q,)`` float64 on the CPU, NaN for a query without a positive.
     """
     hits = relevant & ranked
-    found = hits.cumsum(dim=1).double()
-    precision = (found / ranked.cumsum(dim=1)).masked_fill(~hits, 0)
+    hit_counts = hits.cumsum(dim=1).double()
+    precision = (hit_counts / ranked.cumsum(dim=1)).masked_fill(~hits, 0)
     # A running sum adds from left to right, so that the result does not depend on how many queries there are.
-    return (precision.cumsum(dim=1)[:, -1] / found[:, -1]).cpu()
+    return (precision.cumsum(dim=1)[:, -1] / hit_counts[:, -1]).cpu()
 
 
 def mean_over_queries(per_query: Tensor, ks: Sequence[int]) -> dict[str, float]:

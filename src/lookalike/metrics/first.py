@@ -48,8 +48,8 @@ def first_rank_recall(
             scores = scores_of(start, stop)
             refuse_nan(scores, first_row=start)
             if self_match:
-                own = torch.arange(start, stop, device=scores.device)
-                scores.scatter_(1, own[:, None], -torch.inf)
+                itself = torch.arange(start, stop, device=scores.device)
+                scores.scatter_(1, itself[:, None], -torch.inf)
             if seen is not None:
                 scores.masked_fill_(seen[0][start:stop, None] == seen[1], -torch.inf)
             first[start:stop] = scores.argmax(dim=1)  # of equal scores the first, as everywhere
@@ -57,12 +57,12 @@ def first_rank_recall(
     return share_of((gallery_labels[first] == query_labels)[kept])
 
 
-def share_of(found: Tensor) -> float:
+def share_of(hits: Tensor) -> float:
     """Share of queries ``(Q,)`` bool that found what they should.
 
     Raises:
         ValueError: if there is no query.
     """
-    if not len(found):
+    if not len(hits):
         raise ValueError("no query has a positive in the gallery, so there is nothing to average")
-    return int(found.sum()) / len(found)
+    return int(hits.sum()) / len(hits)

@@ -21,7 +21,7 @@ def of_data_sets(specifications: Iterable[Mapping[str, Any]]) -> set[str]:
     """Names of all metrics of retrieval that data sets have: with their cut-offs and levels, on training pictures too.
 
     Args:
-        specifications: of the data sets, as ``params/datasets`` holds them.
+        specifications: contents of the data sets' files in ``params/datasets``.
     """
     names = {*OF_LABELS}
     for specification in specifications:

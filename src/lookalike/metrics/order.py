@@ -107,11 +107,11 @@ def stable_ranks(scores: Tensor, items: Tensor, *, excluded: Tensor | None = Non
     contested_row, contested_column = contested.nonzero(as_tuple=True)
     by_score = scores[contested_row, contested_column].argsort(descending=True, stable=True)
     by_row = by_score[contested_row[by_score].argsort(stable=True)]
-    place = torch.empty_like(by_row)
-    place[by_row] = torch.arange(len(by_row), device=scores.device)
+    position = torch.empty_like(by_row)
+    position[by_row] = torch.arange(len(by_row), device=scores.device)
     row_start = torch.searchsorted(contested_row, row)  # (Q, 1)
     entry = torch.searchsorted(contested_row * width + contested_column, row * width + items)  # (Q, P)
-    return counted_before + (place[entry] - row_start) + 1
+    return counted_before + (position[entry] - row_start) + 1
 
 
 def _bins_of(scores: Tensor, listed: Tensor, number: int) -> Tensor:

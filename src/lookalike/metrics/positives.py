@@ -19,14 +19,14 @@ class Positives:
 
     Attributes:
         by_label: ``(G,)`` gallery indices in ascending order of label, then of index.
-        first: ``(Q,)`` place in ``by_label`` where the query's label begins.
-        own: ``(Q,)`` place of the query itself in ``by_label``, ``G`` where it is not in the gallery.
+        first: ``(Q,)`` position in ``by_label`` where the query's label begins.
+        itself: ``(Q,)`` position of the query itself in ``by_label``, ``G`` where it is not in the gallery.
         counts: ``(Q,)`` number of positives.
     """
 
     by_label: Tensor
     first: Tensor
-    own: Tensor
+    itself: Tensor
     counts: Tensor
 
     def of(self, queries: Tensor) -> Tensor:
@@ -36,9 +36,9 @@ class Positives:
         """
         counts = self.counts[queries, None]
         steps = torch.arange(int(counts.max()), device=counts.device).minimum(counts - 1)  # (B, P)
-        places = self.first[queries, None] + steps
-        places += places >= self.own[queries, None]
-        return self.by_label[places]
+        positions = self.first[queries, None] + steps
+        positions += positions >= self.itself[queries, None]
+        return self.by_label[positions]
 
 
 def find_positives(query_labels: Tensor, gallery_labels: Tensor, *, self_match: bool) -> Positives:
@@ -64,8 +64,8 @@ def find_positives(query_labels: Tensor, gallery_labels: Tensor, *, self_match: 
     first = torch.searchsorted(sorted_labels, query_labels)
     counts = torch.searchsorted(sorted_labels, query_labels, right=True) - first
     if self_match:
-        return Positives(by_label, first, own=by_label.argsort(), counts=counts - 1)
-    return Positives(by_label, first, own=torch.full_like(first, len(gallery_labels)), counts=counts)
+        return Positives(by_label, first, itself=by_label.argsort(), counts=counts - 1)
+    return Positives(by_label, first, itself=torch.full_like(first, len(gallery_labels)), counts=counts)
 
 
 def count_positives(

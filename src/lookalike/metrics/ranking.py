@@ -68,9 +68,9 @@ def nearest(
         raise ValueError(f"backend='faiss' searches tensors on the CPU, not on {query.device}; use backend='torch'")
 
     query_parts, gallery_parts = fixed_point_pair(query, gallery)
-    own = torch.arange(len(query), device=query.device) if self_match else None
+    itself = torch.arange(len(query), device=query.device) if self_match else None
     search = _search_with_faiss if backend == "faiss" else _search_with_torch
-    scores, indices = search(query_parts, gallery_parts, k, own, block)
+    scores, indices = search(query_parts, gallery_parts, k, itself, block)
     return scores.to(torch.promote_types(query.dtype, torch.float32)), indices
 
 
@@ -88,18 +88,20 @@ def describe_backend(backend: Backend) -> str:
     return f"faiss {faiss.__version__} IndexFlatIP, candidates scored anew by torch {torch.__version__}"
 
 
-def _search_with_torch(query: Parts, gallery: Parts, k: int, own: Tensor | None, block: int) -> tuple[Tensor, Tensor]:
+def _search_with_torch(
+    query: Parts, gallery: Parts, k: int, itself: Tensor | None, block: int
+) -> tuple[Tensor, Tensor]:
     best, indices = _empty_result(query, k)
     for rows in _row_slices(len(best), block):
-        owners = None if own is None else own[rows]
+        owners = None if itself is None else itself[rows]
         best[rows], indices[rows] = _search_block(_take(query, rows), gallery, k, owners)
     return best, indices
 
 
-def _search_block(query: Parts, gallery: Parts, k: int, own: Tensor | None) -> tuple[Tensor, Tensor]:
+def _search_block(query: Parts, gallery: Parts, k: int, itself: Tensor | None) -> tuple[Tensor, Tensor]:
     scores = exact_cosine(query, gallery)  # (b, G)
-    if own is not None:
-        scores.scatter_(1, own[:, None], -torch.inf)
+    if itself is not None:
+        scores.scatter_(1, itself[:, None], -torch.inf)
     best, indices = _empty_result(query, k)
     start = 0
     for part in row_blocks(scores):
@@ -108,7 +110,9 @@ def _search_block(query: Parts, gallery: Parts, k: int, own: Tensor | None) -> t
     return best, indices
 
 
-def _search_with_faiss(query: Parts, gallery: Parts, k: int, own: Tensor | None, block: int) -> tuple[Tensor, Tensor]:
+def _search_with_faiss(
+    query: Parts, gallery: Parts, k: int, itself: Tensor | None, block: int
+) -> tuple[Tensor, Tensor]:
     import faiss
 
     size, dim = gallery[0].shape
@@ -123,17 +127,17 @@ def _search_with_faiss(query: Parts, gallery: Parts, k: int, own: Tensor | None,
     for rows in _row_slices(len(best), block):
         queries = _take(query, rows)
         approximate, candidates = map(torch.from_numpy, index.search(_in_float32(queries), proposed))
-        candidates = candidates.sort(dim=1).values  # so that places among the candidates keep the order of indices
+        candidates = candidates.sort(dim=1).values  # so that positions among the candidates keep the order of indices
         scores = _score_candidates(queries, gallery, candidates)
-        if own is not None:
-            scores.masked_fill_(candidates == own[rows, None], -torch.inf)
-        best[rows], places = stable_topk(scores, k)
-        indices[rows] = candidates.gather(1, places)
+        if itself is not None:
+            scores.masked_fill_(candidates == itself[rows, None], -torch.inf)
+        best[rows], positions = stable_topk(scores, k)
+        indices[rows] = candidates.gather(1, positions)
         if proposed < size:
             reachable = best[rows, -1] <= approximate[:, -1].double() + tolerance
             unsettled = reachable.nonzero().flatten() + rows.start
             if len(unsettled):
-                owners = None if own is None else own[unsettled]
+                owners = None if itself is None else itself[unsettled]
                 best[unsettled], indices[unsettled] = _search_with_torch(
                     _take(query, unsettled), gallery, k, owners, block
                 )

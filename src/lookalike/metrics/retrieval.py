@@ -178,15 +178,15 @@ def retrieval_metrics_from_ranking(
     depth = ranking.shape[1]
     check_cutoffs(ks, depth)
     hits = gallery_labels[ranking] == query_labels[:, None]  # (Q, K)
-    found = hits.sum(dim=1)
-    if bool((found > class_sizes).any()):
-        row = _first(found > class_sizes)
+    hit_counts = hits.sum(dim=1)
+    if bool((hit_counts > class_sizes).any()):
+        row = _first(hit_counts > class_sizes)
         raise ValueError(
-            f"the ranking of query {row} holds {int(found[row])} items of its label, but its class_sizes is "
+            f"the ranking of query {row} holds {int(hit_counts[row])} items of its label, but its class_sizes is "
             f"{int(class_sizes[row])}; the query itself must be left out of both"
         )
     relevant = class_sizes + count_query_in_r
-    undecided = (relevant > depth) & (found < class_sizes)
+    undecided = (relevant > depth) & (hit_counts < class_sizes)
     if bool(undecided.any()):
         raise ValueError(
             f"RP and MAP@R of query {_first(undecided)} need more than the K = {depth} ranks given; "

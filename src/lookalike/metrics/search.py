@@ -127,7 +127,7 @@ class FirstRank(Search):
         self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
     ) -> dict[str, float]:
         """``R@1``."""
-        found = first_rank_recall(
+        recall = first_rank_recall(
             query,
             self.query_labels,
             gallery,
@@ -137,7 +137,7 @@ class FirstRank(Search):
             query_cameras=self.query_cameras,
             gallery_cameras=self.gallery_cameras,
         )
-        return {"R@1": found}
+        return {"R@1": recall}
 
     def by_ranking(self, ranking: Tensor) -> dict[str, float]:
         """``R@1``."""

@@ -92,10 +92,10 @@ class Tally:
         if self._sightings is not None:
             metrics["rank1"] = metrics["P@1"]
         for name, values in zip(self._levels, self._per_level, strict=True):
-            found = values[~values.isnan()].tolist()
-            if not found:
+            measured = values[~values.isnan()].tolist()
+            if not measured:
                 raise ValueError(f"no query has a positive in the gallery on level {name!r}")
-            metrics[f"mAP_{name}"] = math.fsum(found) / len(found)
+            metrics[f"mAP_{name}"] = math.fsum(measured) / len(measured)
         return metrics
 
     def _add_labels(self, scores: Tensor, queries: Tensor) -> None:

@@ -119,13 +119,13 @@ def find_backbone(name: str, stages: Sequence[str] | None = None) -> Backbone:
     return Backbone(partial(models.get_model, name, weights=None), tuple(stages))
 
 
-def set_last_stride(stage: nn.Module, stride: int, place: str) -> None:
+def set_last_stride(stage: nn.Module, stride: int, name: str) -> None:
     """Let convolutions and poolings that halve the map leave its size, with the weights that they have.
 
     Args:
         stage: changed in place.
         stride: 1.
-        place: what messages call the stage.
+        name: name of the stage, for messages.
 
     Raises:
         ValueError: for another stride, or a stage that halves nothing.
@@ -136,7 +136,7 @@ def set_last_stride(stage: nn.Module, stride: int, place: str) -> None:
         raise ValueError(f"last_stride={stride} must be 1, or null for the stride that the network has")
     halving = [part for part in stage.modules() if isinstance(part, STRIDED) and part.stride in (2, (2, 2))]
     if not halving:
-        raise ValueError(f"last_stride={stride}: {place} has no layer of stride 2")
+        raise ValueError(f"last_stride={stride}: {name} has no layer of stride 2")
     for part in halving:
         part.stride = (stride, stride)
 

@@ -51,8 +51,8 @@ class Embedder(nn.Module):
         backbone: arguments of ``Trunk``.
         pooling: a key of ``lookalike.models.pooling.POOLINGS``, or ``stripes``.
         dim: size ``D`` of the embedding; ``None`` embeds with the pooled channels themselves, without a head.
-        initialisation: of the linear layers: ``default``, that of torch, or ``kaiming``: normal with fan-out mode and
-            gain of a ReLU, zero bias.
+        initialisation: start of the linear layers: ``default``, that of torch, or ``kaiming``: normal with fan-out mode
+            and gain of a ReLU, zero bias.
         parts: number of stripes, for ``stripes`` alone; the head is a ``StripeHead`` then.
 
     Raises:
