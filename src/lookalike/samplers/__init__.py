@@ -66,7 +66,7 @@ def build_sampler(
         labels: class of each row.
         batch_size: rows per batch.
         coarse_labels: coarse class of each row, for the sampler that needs them.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         batches: batches per epoch, ``None`` for the sampler's own number.
 
     Raises:

@@ -42,12 +42,12 @@ class BalancedSampler(BatchSampler):
         for _ in range(self.pass_length // self.batches_per_round):
             classes = random.permutation(len(self.sizes))[: self.batches_per_round * self.groups]
             for batch in classes.reshape(-1, self.groups):
-                yield np.concatenate([self._next_rows(each, pools, random) for each in batch.tolist()])
+                yield np.concatenate([self._next_rows(class_index, pools, random) for class_index in batch.tolist()])
 
-    def _next_rows(self, each: int, pools: dict[int, Rows], random: np.random.Generator) -> Rows:
-        pool = pools.get(each, self.rows[:0])
+    def _next_rows(self, class_index: int, pools: dict[int, Rows], random: np.random.Generator) -> Rows:
+        pool = pools.get(class_index, self.rows[:0])
         if len(pool) < self.per_class:
-            own = self.rows_of(each)
-            pool = random.choice(own, max(len(own), self.per_class), replace=len(own) < self.per_class)
-        pools[each] = pool[self.per_class :]
+            rows = self.rows_of(class_index)
+            pool = random.choice(rows, max(len(rows), self.per_class), replace=len(rows) < self.per_class)
+        pools[class_index] = pool[self.per_class :]
         return pool[: self.per_class]

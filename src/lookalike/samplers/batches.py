@@ -20,7 +20,7 @@ class BatchSampler(Sampler[list[int]]):
         labels: class of each row, any integers.
         batch_size: rows per batch.
         per_class: rows of one class that stand together; divides ``batch_size``.
-        seed: of the random numbers, at least 0.
+        seed: seed of the random numbers, at least 0.
 
     Raises:
         ValueError: for sizes that do not fit together or that the labels cannot serve.
@@ -42,13 +42,13 @@ class BatchSampler(Sampler[list[int]]):
         self.starts: Rows = np.cumsum(sizes) - sizes
         self.rows: Rows = np.argsort(class_of_row, kind="stable")  # one class after the other
 
-    def set_lengths(self, own: int, batches: int | None) -> None:
-        """Fix the batches of a pass (``own``) and of an epoch: ``batches``, or one pass if that is ``None``."""
-        if own < 1:
+    def set_lengths(self, per_pass: int, batches: int | None) -> None:
+        """Fix the batches of a pass and of an epoch: ``batches``, or one pass if that is ``None``."""
+        if per_pass < 1:
             raise ValueError(f"{len(self.rows)} rows in {len(self.sizes)} classes fill no batch of {self.batch_size}")
         if batches is not None and batches < 1:
             raise ValueError(f"batches={batches} must be at least 1")
-        self.pass_length, self.epoch_length = own, own if batches is None else batches
+        self.pass_length, self.epoch_length = per_pass, per_pass if batches is None else batches
 
     def need_classes(self, needed: int) -> None:
         """Refuse labels with too few classes for a batch of distinct ones."""
@@ -79,17 +79,17 @@ class BatchSampler(Sampler[list[int]]):
     def one_pass(self, random: np.random.Generator) -> Iterator[Rows]:
         """The batches of one pass."""
 
-    def rows_of(self, each: int) -> Rows:
+    def rows_of(self, class_index: int) -> Rows:
         """All rows of a class."""
-        return self.rows[self.starts[each] :][: self.sizes[each]]
+        return self.rows[self.starts[class_index] :][: self.sizes[class_index]]
 
     def draw(self, classes: Rows, random: np.random.Generator) -> Rows:
         """``per_class`` rows of each class, ``(len(classes) * per_class,)``."""
         sizes = self.sizes[classes][:, None]
         keys = random.random((len(classes), max(int(sizes.max()), self.per_class)))
-        keys[np.arange(keys.shape[1]) >= sizes] = 2.0  # places beyond the class sort last
+        keys[np.arange(keys.shape[1]) >= sizes] = 2.0  # positions beyond the class sort last
         distinct = keys.argsort(axis=1)[:, : self.per_class]
         repeated = random.integers(0, sizes, size=distinct.shape)
-        chosen = np.where(sizes >= self.per_class, distinct, repeated)
-        drawn: Rows = self.rows[self.starts[classes][:, None] + chosen]
+        positions = np.where(sizes >= self.per_class, distinct, repeated)
+        drawn: Rows = self.rows[self.starts[classes][:, None] + positions]
         return drawn.ravel()

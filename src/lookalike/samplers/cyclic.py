@@ -31,7 +31,10 @@ class CyclicSampler(BatchSampler):
         """The batches of one pass."""
         whole = self.rounds * self.per_class
         table = np.stack(
-            [random.choice(self.rows_of(each), whole, replace=size < whole) for each, size in enumerate(self.sizes)]
+            [
+                random.choice(self.rows_of(class_index), whole, replace=size < whole)
+                for class_index, size in enumerate(self.sizes)
+            ]
         )  # (classes, whole)
         groups = table.reshape(-1, self.rounds, self.per_class).swapaxes(0, 1).reshape(-1, self.per_class)
         for first in range(0, self.pass_length * self.groups, self.groups):

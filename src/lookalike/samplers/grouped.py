@@ -39,8 +39,8 @@ class GroupedSampler(BatchSampler):
 
     def stream(self, random: np.random.Generator) -> Iterator[Rows]:
         """The batches of the epoch: chosen in the order of the groups, then shuffled."""
-        chosen = list(islice(super().stream(random), len(self)))
-        yield from (chosen[each] for each in random.permutation(len(chosen)))
+        batches = list(islice(super().stream(random), len(self)))
+        yield from (batches[index] for index in random.permutation(len(batches)))
 
     def one_pass(self, random: np.random.Generator) -> Iterator[Rows]:
         """The batches of one pass, in the order of its groups."""

@@ -27,7 +27,7 @@ class HierarchicalSampler(BatchSampler):
         coarse_labels: coarse class of each row, the same for all rows of a class.
         per_class: rows of one class that stand together; divides half of ``batch_size``.
         half_batches: number of half-batches before each coarse class's share of them is rounded.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         batches: batches per epoch.
 
     Raises:
@@ -61,8 +61,8 @@ class HierarchicalSampler(BatchSampler):
         batches = [
             [*islice(cycles[first], self.half), *islice(cycles[second], self.half)] for first, second in self.pairs
         ]
-        for each in random.permutation(len(batches)):
-            yield self.draw(np.array(batches[each]), random)
+        for index in random.permutation(len(batches)):
+            yield self.draw(np.array(batches[index]), random)
 
     def _coarse_classes(self, coarse: NDArray[Any]) -> list[Rows]:
         """The classes of each coarse class."""
@@ -93,12 +93,12 @@ def pair_in_turns(counts: list[int]) -> list[tuple[int, int]]:
     Returns:
         Positions in ``counts``, two different ones per pair.
     """
-    left, pairs = list(counts), []
-    while sum(count > 0 for count in left) > 1:
-        for first in range(len(left)):
-            for second in range(len(left)):
-                if first != second and left[first] > 0 and left[second] > 0:
-                    left[first] -= 1
-                    left[second] -= 1
+    remaining, pairs = list(counts), []
+    while sum(count > 0 for count in remaining) > 1:
+        for first in range(len(remaining)):
+            for second in range(len(remaining)):
+                if first != second and remaining[first] > 0 and remaining[second] > 0:
+                    remaining[first] -= 1
+                    remaining[second] -= 1
                     pairs.append((first, second))
     return pairs

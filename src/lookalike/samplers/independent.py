@@ -41,5 +41,5 @@ class MPerClassSampler(BatchSampler):
         """The batches of one pass."""
         for _ in range(self.pass_length):
             classes = random.integers(len(self.sizes), size=(self.groups, 1))
-            chosen = random.integers(0, self.sizes[classes], size=(self.groups, self.per_class))
-            yield self.rows[self.starts[classes] + chosen].ravel()
+            positions = random.integers(0, self.sizes[classes], size=(self.groups, self.per_class))
+            yield self.rows[self.starts[classes] + positions].ravel()

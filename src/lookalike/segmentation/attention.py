@@ -45,7 +45,7 @@ def episode_maps(query: Tensor, supports: Tensor, head: Network) -> tuple[Tensor
     ways, shots = supports.shape[1:3]
     if ways not in (1, 2):
         raise ValueError(f"supports of {ways} classes, 1 or 2 are allowed")
-    found = []
+    by_class = []
     for way in range(ways):
         of_class = []
         for shot in range(shots):
@@ -53,8 +53,8 @@ def episode_maps(query: Tensor, supports: Tensor, head: Network) -> tuple[Tensor
             roles = torch.stack([query, supports[:, way, shot], *others])  # (2 or 3, B, C, h, w)
             maps = attention_maps(roles, head, "triplet" if others else "siamese_same")[:2]
             of_class.append(heat_map(maps, (maps.shape[-2], maps.shape[-1])))
-        found.append(torch.stack(of_class))
-    maps = torch.stack(found).permute(2, 3, 0, 1, 4, 5)  # (query and support, B, W, S, h, w)
+        by_class.append(torch.stack(of_class))
+    maps = torch.stack(by_class).permute(2, 3, 0, 1, 4, 5)  # (query and support, B, W, S, h, w)
     return maps[0].mean(dim=2), maps[1]
 
 
@@ -74,10 +74,10 @@ def attend(
 
     Args:
         embedder: trained, in evaluation mode.
-        view: of test pictures.
-        episodes: with equal numbers of classes and supports.
+        view: how test pictures become images, a recipe's ``test_image``.
+        episodes: episodes with equal numbers of classes and supports.
         root: folder of the pictures.
-        device: of the embedder.
+        device: device that the embedder is on.
         workers: loading processes.
 
     Returns:
@@ -89,9 +89,11 @@ def attend(
     images = Images([root / path for path in paths], {"resize_px": [side, side], "crop_px": side})
     loaded = batches(images, in_order(len(paths), BATCH), seed=0, device=device, workers=workers)
     features = torch.cat([trunk(pictures) for pictures, _ in loaded])  # (N, C, h, w)
-    place = {path: number for number, path in enumerate(paths)}
-    queries = torch.tensor([place[episode.query] for episode in episodes])
-    supports = torch.tensor([[[place[path] for path in paths] for paths in each.supports] for each in episodes])
+    index_of = {path: number for number, path in enumerate(paths)}
+    queries = torch.tensor([index_of[episode.query] for episode in episodes])
+    supports = torch.tensor(
+        [[[index_of[path] for path in paths] for paths in episode.supports] for episode in episodes]
+    )
     parts = [
         [maps.cpu() for maps in episode_maps(features[queries[rows]], features[supports[rows]], head)]
         for rows in in_order(len(episodes), BATCH)

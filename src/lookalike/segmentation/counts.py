@@ -48,7 +48,7 @@ def region_counts(regions: Tensor, targets: Tensor, ignore: int = 255) -> Tensor
     Args:
         regions: ``(..., H, W)`` bool, predicted.
         targets: uint8 of a shape that broadcasts to that, 0, 1 or ``ignore``.
-        ignore: see ``iou_counts``.
+        ignore: value of pixels that do not count.
 
     Returns:
         ``(..., 4)`` int64 of tp, fp, fn, tn.

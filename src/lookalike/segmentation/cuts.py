@@ -29,9 +29,9 @@ def grabcut(
         picture: ``(H, W, 3)`` uint8, RGB.
         heat: ``(W, H, W)`` in [0, 1].
         sure: pixels from this height on are foreground whatever their colour.
-        probable: from this height on they are foreground to begin with, below it background to begin with.
+        probable: height from which on pixels are foreground to begin with, below it background to begin with.
         background: pixels below this height are background whatever their colour; ``None`` for no such pixel.
-        iterations: of GrabCut.
+        iterations: number of GrabCut's iterations.
 
     Returns:
         ``(1, W, H, W)`` bool. Where GrabCut has nothing to tell apart (no pixel of either kind, or a picture of one

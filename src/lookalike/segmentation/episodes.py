@@ -32,7 +32,7 @@ class Episode:
 
     Attributes:
         draw: number of its list.
-        fold: of its classes.
+        fold: fold of its classes.
         query: path of the picture.
         labels: its classes, ascending, so that their order does not tell which one the query shows for certain.
         supports: paths for each class, in that order, as many for each.
@@ -56,7 +56,7 @@ def draw_episodes(test: pd.DataFrame, *, shots: int, episodes: int, draws: int, 
     Args:
         test: rows of a manifest with ``path``, ``label`` and ``fold``, one per picture and class that it shows.
         shots: supports of each class.
-        episodes: of each fold in each draw.
+        episodes: number of each fold in each draw.
         draws: lists of episodes.
         ways: classes that a query shows for certain, 1 or 2.
 
@@ -82,15 +82,15 @@ def draw_episodes(test: pd.DataFrame, *, shots: int, episodes: int, draws: int, 
             for number in range(episodes):
                 if ways == 1:
                     label, other = (int(each) for each in generator.permutation(sorted(shown))[:2])
-                    query, *own = _chosen(shown, label, 1 + shots, set(), fold, generator)
+                    query, *supports = _chosen(shown, label, 1 + shots, set(), fold, generator)
                 else:
                     label, other = list(together)[generator.integers(len(together))]
                     query = generator.choice(together[label, other])
-                    own = _chosen(shown, label, shots, {query}, fold, generator)
-                others = _chosen(shown, other, shots, {query, *own}, fold, generator)
-                rows.append((draw, fold, number, query, label, *own, other, *others))
+                    supports = _chosen(shown, label, shots, {query}, fold, generator)
+                others = _chosen(shown, other, shots, {query, *supports}, fold, generator)
+                rows.append((draw, fold, number, query, label, *supports, other, *others))
     places = range(1, shots + 1)
-    own_columns, other_columns = ([f"{kind}support_{place}" for place in places] for kind in ("", "other_"))
+    own_columns, other_columns = ([f"{kind}support_{nth}" for nth in places] for kind in ("", "other_"))
     columns = ["draw", "fold", "episode", "query", "label", *own_columns, "other", *other_columns]
     return pd.DataFrame(rows, columns=columns).sort_values(["draw", "fold", "episode"], ignore_index=True)
 
@@ -106,10 +106,10 @@ def read_episodes(path: Path, *, ways: int, shots: int, episodes: int, draws: in
     """The part of a list that a recipe asks for, by draw, fold and number.
 
     Args:
-        path: CSV as `write_episodes` leaves it.
+        path: CSV that `write_episodes` wrote.
         ways: classes of an episode, 1 or 2.
         shots: supports of each class.
-        episodes: of each fold in each draw.
+        episodes: number of each fold in each draw.
         draws: lists of episodes.
 
     Raises:
@@ -130,9 +130,7 @@ def read_episodes(path: Path, *, ways: int, shots: int, episodes: int, draws: in
 
 def _episode(row: Mapping[Hashable, Any], ways: int, shots: int) -> Episode:
     classes = sorted((int(row[name]), prefix) for name, prefix in (("label", ""), ("other", "other_"))[:ways])
-    supports = tuple(
-        tuple(str(row[f"{prefix}support_{place}"]) for place in range(1, shots + 1)) for _, prefix in classes
-    )
+    supports = tuple(tuple(str(row[f"{prefix}support_{nth}"]) for nth in range(1, shots + 1)) for _, prefix in classes)
     labels = tuple(label for label, _ in classes)
     return Episode(int(row["draw"]), int(row["fold"]), str(row["query"]), labels, supports)
 
@@ -152,4 +150,4 @@ def _chosen(
             f"fold {fold}: class {label} has {len(free)} test pictures that its episode does not show already, "
             f"{count} are needed"
         )
-    return [free[place] for place in generator.choice(len(free), count, replace=False)]
+    return [free[index] for index in generator.choice(len(free), count, replace=False)]

@@ -28,7 +28,7 @@ def class_counts(counts: Tensor, episodes: Sequence[Episode]) -> Tensor:
 
 
 def best_threshold(counts: Tensor, episodes: Sequence[Episode], fold: int) -> int:
-    """Place of the candidate with the best mean IoU on the episodes of all other folds; of equal ones the first.
+    """Index of the candidate with the best mean IoU on the episodes of all other folds; of equal ones the first.
 
     Args:
         counts: ``(E, T, W + 1, 4)``.
@@ -42,7 +42,7 @@ def best_threshold(counts: Tensor, episodes: Sequence[Episode], fold: int) -> in
     if not rows:
         raise ValueError(f"a threshold for fold {fold} is chosen on other folds, and there is none")
     others = [episodes[row] for row in rows]
-    reached = [mean_iou(class_counts(counts[rows, place], others)) for place in range(counts.shape[1])]
+    reached = [mean_iou(class_counts(counts[rows, candidate], others)) for candidate in range(counts.shape[1])]
     return int(torch.tensor(reached).argmax())
 
 
@@ -60,28 +60,32 @@ def fold_scores(counts: Tensor, episodes: Sequence[Episode]) -> dict[str, float]
         Fractions ``mean_iou_fold<i>``, ``mean_iou_mean``, ``binary_iou_fold<i>`` and ``binary_iou_mean``; each also
         with ``_std``, the deviation over draws, where there are at least two.
     """
-    folds, draws = (sorted({getattr(each, name) for each in episodes}) for name in ("fold", "draw"))
+    folds, draws = (sorted({getattr(episode, name) for episode in episodes}) for name in ("fold", "draw"))
     table = torch.zeros(2, len(folds) + 1, len(draws), dtype=torch.float64)
     for i, fold in enumerate(folds):
         for j, draw in enumerate(draws):
-            rows = [row for row, each in enumerate(episodes) if (each.fold, each.draw) == (fold, draw)]
+            rows = [row for row, episode in enumerate(episodes) if (episode.fold, episode.draw) == (fold, draw)]
             table[0, i, j] = mean_iou(class_counts(counts[rows], [episodes[row] for row in rows]))
             table[1, i, j] = binary_iou(counts[rows, -1].sum(dim=0))
     table[:, -1] = table[:, :-1].mean(dim=1)
-    found = {}
+    scores = {}
     for metric, of_metric in zip(("mean_iou", "binary_iou"), table, strict=True):
         for name, values in zip([*(f"fold{fold}" for fold in folds), "mean"], of_metric, strict=True):
-            found[f"{metric}_{name}"] = values.mean().item()
+            scores[f"{metric}_{name}"] = values.mean().item()
             if len(draws) > 1:
-                found[f"{metric}_{name}_std"] = values.std().item()
-    return found
+                scores[f"{metric}_{name}_std"] = values.std().item()
+    return scores
 
 
 def scored(counts: Tensor, episodes: Sequence[Episode], cut: str) -> dict[str, Any]:
     """Scores of counts ``(E, T, W + 1, 4)``; where there are many candidates, with the height chosen for each fold."""
     if cut != "threshold":
         return dict(fold_scores(counts[:, 0], episodes))
-    chosen = {fold: best_threshold(counts, episodes, fold) for fold in sorted({each.fold for each in episodes})}
-    places = torch.tensor([chosen[episode.fold] for episode in episodes])
-    heights = {f"threshold_fold{fold}": round(THRESHOLDS[place].item(), 2) for fold, place in chosen.items()}
-    return {**fold_scores(counts[torch.arange(len(counts)), places], episodes), **heights}
+    candidate_of = {
+        fold: best_threshold(counts, episodes, fold) for fold in sorted({episode.fold for episode in episodes})
+    }
+    candidates = torch.tensor([candidate_of[episode.fold] for episode in episodes])
+    heights = {
+        f"threshold_fold{fold}": round(THRESHOLDS[candidate].item(), 2) for fold, candidate in candidate_of.items()
+    }
+    return {**fold_scores(counts[torch.arange(len(counts)), candidates], episodes), **heights}
