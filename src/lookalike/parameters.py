@@ -22,7 +22,7 @@ NAME = "^[a-z][a-z0-9_]*$"  # of what files and columns are named by
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML without silent losses: a key that stands twice is refused, ``1e-5`` is a number."""
+    """YAML without silent losses: a duplicate key is refused, ``1e-5`` is a number."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> Settings:
@@ -30,7 +30,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Settings:
     for key_node, _ in node.value:
         key = "<<" if key_node.tag.endswith(":merge") else loader.construct_object(key_node, deep=True)
         if key in seen:
-            raise ValueError(f"{key_node.start_mark.name}, line {key_node.start_mark.line + 1}: {key!r} stands twice")
+            raise ValueError(f"{key_node.start_mark.name}, line {key_node.start_mark.line + 1}: duplicate key {key!r}")
         seen.add(key)
     loader.flatten_mapping(node)
     return dict(loader.construct_pairs(node, deep=True))

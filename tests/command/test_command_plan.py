@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_there_and_a_key_given_twice_are_noticed(project, c
     assert message in capsys.readouterr().err
     (project / "twice.yaml").write_text(f"{OWN}name: another\n")
     assert main(["plan", "--configfile", str(project / "twice.yaml")]) == 2
-    assert capsys.readouterr().err == f"lookalike: {project}/twice.yaml, line 5: 'name' stands twice\n"
+    assert capsys.readouterr().err == f"lookalike: {project}/twice.yaml, line 5: duplicate key 'name'\n"
 
 
 def test_own_pictures_are_counted_by_their_split(project, capsys):

@@ -98,7 +98,7 @@ REFUSED = [
     ("recipes/diml", "defaults:", "default:", r"diml\.yaml: unknown key 'default', did you mean 'defaults'"),
     ("recipes/diml", " batch_size: 112", " batch_sise: 112", r"unknown key 'batch_sise', did you mean 'batch_size'"),
     ("recipes/diml", "loss_weight_decay: 0.0", "loss_weight_decay: -1", r"optimiser\.loss_weight_decay: -1 is less"),
-    ("recipes/diml", "  npair: ", "  margin: {}\n  npair: ", r"diml\.yaml, line \d+: 'margin' stands twice"),
+    ("recipes/diml", "  npair: ", "  margin: {}\n  npair: ", r"diml\.yaml, line \d+: duplicate key 'margin'"),
     ("recipes/avsl", "  avsl_baseline_margin:", "  margin:", r"diml\.yaml: a recipe named 'margin' exists already"),
     (
         "recipes/comparison",

@@ -130,7 +130,11 @@ LOST = {
         "batch_size: 40",
         r"24 pictures of 4 training classes do not fill a batch of compared_",
     ),
-    "the first value": ("tracking: false", "tracking: false\nname: other", r"own\.yaml, line \d+: 'name' stands twice"),
+    "the first value": (
+        "tracking: false",
+        "tracking: false\nname: other",
+        r"own\.yaml, line \d+: duplicate key 'name'",
+    ),
 }
 
 

@@ -42,7 +42,7 @@ def recorded(file):
 @told
 def read_all():
     """Read and check all of `params/`, also what this call does not need."""
-    for path in workflow.configfiles:  # Snakemake reads these without a word on keys that stand twice
+    for path in workflow.configfiles:  # Snakemake reads these without a word on duplicate keys
         read_yaml(Path(path).absolute())
     inputs = Inputs(Plan(config))
     plan = inputs.plan
