@@ -15,14 +15,14 @@ def baselines(table: Mapping[str, Any]) -> dict[int, list[int]]:
         ValueError: if ``against`` is not the label of another row.
     """
     labels = [row["label"] for row in table["rows"]]
-    found = {}
-    for place, row in enumerate(table["rows"]):
+    compared = {}
+    for number, row in enumerate(table["rows"]):
         if "against" in row:
-            found[place] = [other for other, label in enumerate(labels) if label == row["against"]]
-            if not found[place] or row["against"] == row["label"]:
+            compared[number] = [other for other, label in enumerate(labels) if label == row["against"]]
+            if not compared[number] or row["against"] == row["label"]:
                 others = ", ".join(dict.fromkeys(label for label in labels if label != row["label"]))
                 raise ValueError(
                     f"table {table['title']!r}, row {row['label']!r}, against: {row['against']!r} is no other row; "
                     f"other rows: {others}"
                 )
-    return found
+    return compared

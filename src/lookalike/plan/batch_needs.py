@@ -22,7 +22,7 @@ def unmet_need(train: Mapping[str, Any], pictures: int, classes: int) -> Need | 
 
     Args:
         train: the recipe's ``train`` section.
-        pictures: of the training classes.
+        pictures: number of pictures of the training classes.
         classes: among them.
     """
     if train["loss"] is None:

@@ -13,8 +13,8 @@ def recipe_digest(entry_points: Iterable[str], sections: Settings) -> str:
     """Digest of the code that makes a result of a recipe: that of a stage, and of what its method learns by.
 
     Args:
-        entry_points: of the stage, as `code_digest` takes them.
-        sections: of the recipe, as far as the stage reads them.
+        entry_points: functions that the stage starts from, for `code_digest`.
+        sections: the recipe's sections, as far as the stage reads them.
     """
     learner = METHODS[sections["train"]["method"]["name"]].learner
     return code_digest([*entry_points, learner], sections)

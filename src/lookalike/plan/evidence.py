@@ -32,7 +32,7 @@ class Evidence:
     """Files and runs of what is reported.
 
     Args:
-        inputs: of the call.
+        inputs: what the call's rules read.
         recorded: whether Snakemake knows how a file was made.
 
     Raises:

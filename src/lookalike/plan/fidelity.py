@@ -36,11 +36,11 @@ class Trial:
     """One choice of one option that is not the recommended one, to be run against the unchanged recipe.
 
     Attributes:
-        paper: whose option it is.
-        option: its name, unique among all papers.
+        paper: paper that the option belongs to.
+        option: name of the option, unique among all papers.
         level: ``paper``, ``released``, ``paper_released`` where both choose alike, or the name of an alternative.
-        recipe: on which it is tried.
-        settings: to be laid over the recipe, in the form of one: sections, and values per data set.
+        recipe: recipe that it is tried on.
+        settings: what is laid over the recipe, in the form of one: sections, and values per data set.
     """
 
     paper: str
@@ -66,7 +66,7 @@ class Departure:
     """A listed point on which printed rows were made otherwise than ours, or on which nobody says how.
 
     Attributes:
-        point: as the file words it.
+        point: the point in the words of the file.
         where: what a recipe must hold to be concerned, one of these.
         datasets: published data sets that are concerned, empty for all.
         as_printed: settings with which a recipe follows the released code after all, if there are any.
@@ -98,16 +98,16 @@ def departures(paper: str, table: str) -> list[Departure]:
     if paper not in papers():
         return []
     content = choices(paper)
-    found = []
+    listed = []
     for point in (*content["options"].values(), *content["fixed"]):
         departs = point.get("departs")
         if departs is None or table not in departs.get("tables", [table]):
             continue
-        own = merge(content.get("where", {}), point.get("where", {})) if "set" in point else {}
-        where = tuple(departs.get("where", [own]))
+        conditions = merge(content.get("where", {}), point.get("where", {})) if "set" in point else {}
+        where = tuple(departs.get("where", [conditions]))
         released = point.get("set", {}).get("released")
-        found.append(Departure(point["point"], where, tuple(departs.get("datasets", ())), released))
-    return found
+        listed.append(Departure(point["point"], where, tuple(departs.get("datasets", ())), released))
+    return listed
 
 
 def choices(paper: str) -> Settings:
@@ -145,12 +145,12 @@ def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -
         raise ValueError(
             f"fidelity: 'released' is impossible for {paper}, no code was released; known: {', '.join(LEVELS[:2])}"
         )
-    chosen: Settings = {}
+    settings: Settings = {}
     for option in content["options"].values():
         where = merge(content.get("where", {}), option.get("where", {}))
         if recipe is None or _holds(recipe, where):
-            chosen = merge(chosen, option["set"].get(level, option["set"]["recommended"]))
-    return chosen
+            settings = merge(settings, option["set"].get(level, option["set"]["recommended"]))
+    return settings
 
 
 def trials() -> list[Trial]:

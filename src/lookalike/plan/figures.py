@@ -29,14 +29,14 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
     for name, figure in figures.items():
         require_known(f"{FILE}, {name}", name, kinds)
         for number, entry in enumerate(figure.get("runs", [])):
-            place = f"{FILE}, {name}.runs.{number}"
+            where = f"{FILE}, {name}.runs.{number}"
             if "recipe" in entry:
-                require_known(f"{place}.recipe", entry["recipe"], plan.recipe_names)
+                require_known(f"{where}.recipe", entry["recipe"], plan.recipe_names)
             else:
-                require_known(f"{place}.sweep", entry["sweep"], plan.sweeps)
-                _check_narrowed(plan, entry, place)
+                require_known(f"{where}.sweep", entry["sweep"], plan.sweeps)
+                _check_narrowed(plan, entry, where)
             for dataset in _datasets(plan, entry):
-                require_known(f"{place}.datasets", dataset, datasets)
+                require_known(f"{where}.datasets", dataset, datasets)
     return {
         name: figure
         for name, figure in figures.items()
@@ -70,25 +70,25 @@ def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]
     """Recipe, data set and place in the figure of everything that an entry names, once per data set of this scale."""
     present = [each for name in _datasets(plan, entry) for each in plan.datasets.values() if each.stands_for == name]
     if "recipe" in entry:
-        at: dict[str, Settings] = {entry["recipe"]: {}}
+        values_of: dict[str, Settings] = {entry["recipe"]: {}}
     else:
         possible = set(plan.runs_of(entry["sweep"])["recipe"])
         points = [point for point in plan.sweeps[entry["sweep"]].points if point.name in possible]
-        at = {point.name: point.at for point in points if entry.get("at", {}).items() <= point.at.items()}
-    for recipe, values in at.items():
+        values_of = {point.name: point.at for point in points if entry.get("at", {}).items() <= point.at.items()}
+    for recipe, values in values_of.items():
         for dataset in present:
             sections = plan.settings(recipe, dataset.name)
             settings = {column: _setting(sections, key) for column, key in entry.get("settings", {}).items()}
             yield recipe, dataset, {**values, **settings, **entry.get("place", {})}
 
 
-def _check_narrowed(plan: Plan, entry: Settings, place: str) -> None:
+def _check_narrowed(plan: Plan, entry: Settings, where: str) -> None:
     """Refuse a part of a sweep that is not there."""
     for dataset in entry.get("datasets", []):
-        require_known(f"{place}.datasets", dataset, plan.sweeps[entry["sweep"]].table["datasets"])
+        require_known(f"{where}.datasets", dataset, plan.sweeps[entry["sweep"]].table["datasets"])
     points = plan.sweeps[entry["sweep"]].points
     if not any(entry.get("at", {}).items() <= point.at.items() for point in points):
-        raise ValueError(f"{place}.at: sweep {entry['sweep']} has no point at {entry['at']}; one is {points[0].at}")
+        raise ValueError(f"{where}.at: sweep {entry['sweep']} has no point at {entry['at']}; one is {points[0].at}")
 
 
 def _datasets(plan: Plan, entry: Settings) -> list[str]:

@@ -16,7 +16,7 @@ class Gate:
     """Files and requests of the gate.
 
     Args:
-        inputs: of the call.
+        inputs: what the call's rules read.
 
     Raises:
         ValueError: for a mutation of ``params/mutations.yaml`` that cannot be.

@@ -26,7 +26,7 @@ def check_inputs(plan: Plan, runs: Sequence[Run]) -> None:
     What will be downloaded or drawn, and what is known only after the split, is not missed.
 
     Args:
-        plan: of the call.
+        plan: what the call runs.
         runs: recipes with the data sets that they run on, which `Plan.check_run` has passed.
 
     Raises:
@@ -38,17 +38,22 @@ def check_inputs(plan: Plan, runs: Sequence[Run]) -> None:
         _check_data(plan.datasets[name], plan.scale_file)
     _check_weights(plan, trainings)
     for name in dict.fromkeys(dataset for _, dataset in trainings):
-        check_batches(plan, name, role_sizes(plan.datasets[name]), [recipe for recipe, at in trainings if at == name])
+        check_batches(
+            plan,
+            name,
+            role_sizes(plan.datasets[name]),
+            [recipe for recipe, trained_on in trainings if trained_on == name],
+        )
 
 
 def check_batches(plan: Plan, dataset: str, sizes: Sizes, recipes: Iterable[str]) -> None:
     """Refuse training classes that do not fill the batches of some recipes.
 
     Args:
-        plan: of the call.
+        plan: what the call runs.
         dataset: name of the data set that is trained on.
         sizes: pictures and classes of its roles; nothing is said of a role that is not among them.
-        recipes: that are trained on it.
+        recipes: recipes that are trained on it.
 
     Raises:
         ValueError: naming all recipes that fail, and what would be enough for all of them.
@@ -91,7 +96,7 @@ def check_archives(datasets: Iterable[Dataset], archives: Path) -> None:
     """Refuse data sets whose archives somebody has to fetch by hand and that are not there.
 
     Args:
-        datasets: that a call is about to unpack.
+        datasets: data sets that a call is about to unpack.
         archives: folder in which archives are looked for.
 
     Raises:
@@ -110,24 +115,24 @@ def check_archives(datasets: Iterable[Dataset], archives: Path) -> None:
 
 def _check_data(dataset: Dataset, file: str) -> None:
     """Refuse a user's folder or archive, or a hierarchy, that does not exist."""
-    specification, place = dataset.specification, f"{file}, datasets.{dataset.name}"
+    specification, where = dataset.specification, f"{file}, datasets.{dataset.name}"
     root = project_root()
     if "hierarchy" in specification:
         path = root / "params" / "hierarchies" / f"{specification['hierarchy']}.csv"
         if not path.is_file():
             known = ", ".join(sorted(each.stem for each in path.parent.glob("*.csv")))
-            raise ValueError(f"{place}.hierarchy: {path} does not exist; known: {known}")
+            raise ValueError(f"{where}.hierarchy: {path} does not exist; known: {known}")
     if not dataset.own:
         return
     split = (root / dataset.folder / "splits" / f"{dataset.name}.csv").is_file()
     if "folder" in specification:
         if not (folder := root / specification["folder"]).is_dir():
-            raise ValueError(f"{place}.folder: {folder} is no folder; it should be the one that holds the pictures")
+            raise ValueError(f"{where}.folder: {folder} is no folder; it should be the one that holds the pictures")
     elif "archive" in specification:
         if not (archive := root / specification["archive"]).is_file() and not split:
-            raise ValueError(f"{place}.archive: {archive} is no file; it should be the archive with the pictures")
+            raise ValueError(f"{where}.archive: {archive} is no file; it should be the archive with the pictures")
     elif not ({"archives", "generator"} & specification.keys() or (root / dataset.root).is_dir()):
-        raise ValueError(f"{place}: does not say where the pictures are; `folder` or `archive` does")
+        raise ValueError(f"{where}: does not say where the pictures are; `folder` or `archive` does")
 
 
 def _check_weights(plan: Plan, trainings: Iterable[Run]) -> None:
@@ -138,8 +143,8 @@ def _check_weights(plan: Plan, trainings: Iterable[Run]) -> None:
     for weights, (recipe, dataset) in first.items():
         if weights and not (project_root() / weights).is_file() and not OF_TORCHVISION.fullmatch(weights):
             stated = plan.stated(recipe, dataset)["train"]["backbone"]["weights"]
-            place = plan.place_of(recipe, dataset, of_scale=stated != weights)
+            where = plan.place_of(recipe, dataset, of_scale=stated != weights)
             raise ValueError(
-                f"{place}, train.backbone.weights: {project_root() / weights} is no file; give "
+                f"{where}, train.backbone.weights: {project_root() / weights} is no file; give "
                 "a file in torchvision's layout, a name of torchvision's such as IMAGENET1K_V1, or null"
             )

@@ -9,14 +9,14 @@ from typing import Any
 from lookalike.files import read_json
 
 
-def is_older(run: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+def is_older(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
     """Whether metrics come from a training by other code than today's.
 
     Args:
-        run: with ``code_today``, the digest of the code that would train it now.
-        found: content of its metrics file.
+        run: row of a run with ``code_today``, the digest of the code that would train it now.
+        metrics: content of its metrics file.
     """
-    return bool(found.get("code", "") != run.get("code_today", found.get("code", "")))
+    return bool(metrics.get("code", "") != run.get("code_today", metrics.get("code", "")))
 
 
 def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str]) -> None:
@@ -26,7 +26,7 @@ def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str
     from another folder say, it knows nothing, and keeps them.
 
     Args:
-        runs: with ``metrics_file``, ``code_today`` and the ``options`` of a rebuilding call.
+        runs: rows of runs with ``metrics_file``, ``code_today`` and the ``options`` of a rebuilding call.
         unrecorded: metrics files that exist and that Snakemake has no record of.
 
     Raises:
@@ -34,7 +34,7 @@ def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str
     """
     of_file = {run["metrics_file"]: run for run in runs}
     content = {file: read_json(file) for file in unrecorded if Path(file).is_file()}
-    older = [file for file, found in content.items() if is_older(of_file[file], found)]
+    older = [file for file, metrics in content.items() if is_older(of_file[file], metrics)]
     if older:
         first, others = older[0], len(older) - 1
         line = f"snakemake {' '.join(older)} --cores all{of_file[first]['options']}"

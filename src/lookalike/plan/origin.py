@@ -30,7 +30,7 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
     """What the cells of a table say about one of their runs.
 
     Args:
-        plan: of the call.
+        plan: what the call runs.
         run: row of ``Plan.runs_of``.
         metrics: file with the run's metrics.
         listed: departures that concern the table, as `lookalike.plan.fidelity.departures` gives them.
@@ -45,7 +45,9 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
     settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
     everything = plan.settings(recipe, dataset)
     comparable = run["comparable"] and not run["trivial"]
-    points = [each.point for each in listed if comparable and each.concerns(everything, run["published"])]
+    points = [
+        departure.point for departure in listed if comparable and departure.concerns(everything, run["published"])
+    ]
     departs = _departures(plan, recipe, dataset, settings) + (OUR_CHOICE if points else "")
     return {
         "metrics_file": metrics,

@@ -308,25 +308,25 @@ class Plan:
         if (recipe, dataset) in self._checked:
             return
         self.check_training(recipe, dataset)
-        place, sections = self.place_of(recipe, dataset), self.settings(recipe, dataset)
+        where, sections = self.place_of(recipe, dataset), self.settings(recipe, dataset)
         alone = self.datasets[dataset].specification.get("self_match", True)
         if sections["evaluate"]["scoring"]["name"] == "shared_neighbours" and not alone:
             raise ValueError(
-                f"{place}, evaluate.scoring.name: 'shared_neighbours' needs a test set that searches itself, "
+                f"{where}, evaluate.scoring.name: 'shared_neighbours' needs a test set that searches itself, "
                 "not queries and gallery"
             )
         if (layout := self.datasets[dataset].specification["layout"]) == "pascal5i" or sections["segment"]:
             if layout != "pascal5i":
-                raise ValueError(f"{place}, segment: only data of layout 'pascal5i' have episodes, not {layout!r}")
+                raise ValueError(f"{where}, segment: only data of layout 'pascal5i' have episodes, not {layout!r}")
             if not sections["segment"]:
-                raise ValueError(f"{place}, segment: data of layout 'pascal5i' need this section, not null")
+                raise ValueError(f"{where}, segment: data of layout 'pascal5i' need this section, not null")
             if not METHODS[method := sections["train"]["method"]["name"]].has_attention:
                 having = " or ".join(repr(name) for name, each in METHODS.items() if each.has_attention)
-                raise ValueError(f"{place}, train.method.name: attention is that of {having}, not {method!r}")
+                raise ValueError(f"{where}, train.method.name: attention is that of {having}, not {method!r}")
             self.training_dataset(recipe, dataset)
         if sections["train"]["noise"]["images"] > 0 and self._scale.strangers is None:
             reason = f"train.noise.images: scale {self.scale} names no data set as its strangers"
-            raise IncompatibleError(f"{place}, ", reason)
+            raise IncompatibleError(f"{where}, ", reason)
         self._checked.add((recipe, dataset))
 
     def place_of(self, recipe: str, dataset: str, *, of_scale: bool = False) -> str:

@@ -59,28 +59,28 @@ def known_datasets() -> set[str]:
     return printed | {path.stem for path in (folder / "datasets").glob("*.yaml")}
 
 
-def printed_table(paper: str, table: str, read_as: Mapping[str, str] | None = None, place: str = "") -> pd.DataFrame:
+def printed_table(paper: str, table: str, read_as: Mapping[str, str] | None = None, where: str = "") -> pd.DataFrame:
     """The numbers of one printed table, in printed order.
 
     Args:
-        paper: whose table it is.
-        table: its name in the file of the paper.
+        paper: paper that prints the table.
+        table: name of the table in the paper's file.
         read_as: metrics that are others than their caption says, by the name in the file.
-        place: what asks for it, for the message.
+        where: file and key that ask for it, for the message.
 
     Raises:
         ValueError: if the paper has no such table, or the table has no number of a metric in ``read_as``.
     """
-    at = f"{place}: " if place else ""
+    prefix = f"{where}: " if where else ""
     numbers = published_numbers(paper)
-    chosen = numbers[numbers["table"] == table]
-    if chosen.empty:
-        raise ValueError(f"{at}paper {paper} has no table {table!r}; known: {', '.join(numbers['table'].unique())}")
+    of_table = numbers[numbers["table"] == table]
+    if of_table.empty:
+        raise ValueError(f"{prefix}paper {paper} has no table {table!r}; known: {', '.join(numbers['table'].unique())}")
     for metric in read_as or {}:
-        if metric not in set(chosen["metric"]):
-            printed = ", ".join(chosen["metric"].unique())
-            raise ValueError(f"{at}read_as: table {table} of {paper} prints no {metric!r}; it has {printed}")
-    return chosen.assign(metric=chosen["metric"].replace(dict(read_as or {})))
+        if metric not in set(of_table["metric"]):
+            printed = ", ".join(of_table["metric"].unique())
+            raise ValueError(f"{prefix}read_as: table {table} of {paper} prints no {metric!r}; it has {printed}")
+    return of_table.assign(metric=of_table["metric"].replace(dict(read_as or {})))
 
 
 def printed_rows(numbers: pd.DataFrame) -> pd.DataFrame:
@@ -88,26 +88,28 @@ def printed_rows(numbers: pd.DataFrame) -> pd.DataFrame:
     return numbers[ROW].drop_duplicates().reset_index(drop=True)
 
 
-def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], place: str) -> int:
-    """Place of the printed row that a table's row repeats.
+def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], where: str) -> int:
+    """Index of the printed row that a table's row repeats.
 
     Args:
-        rows: as `printed_rows` gives them.
+        rows: printed rows, from `printed_rows`.
         wanted: ``published`` of the table's row.
-        place: what the message calls that row.
+        where: file, table and row that ask for it, for the message.
 
     Raises:
         ValueError: if it is none, or several; the message shows the rows that are nearest.
     """
     records = rows.to_dict("records")
-    found = [number for number, row in enumerate(records) if matches(row, wanted)]
-    if len(found) != 1:
+    matching = [number for number, row in enumerate(records) if matches(row, wanted)]
+    if len(matching) != 1:
         lines = [", ".join(f"{key}: {row[key]}" for key in ROW if row[key]) for row in records]
         asked = ", ".join(f"{key}: {value}" for key, value in wanted.items())
-        near = [lines[row] for row in found] or difflib.get_close_matches(asked, lines, n=3, cutoff=0)
+        near = [lines[row] for row in matching] or difflib.get_close_matches(asked, lines, n=3, cutoff=0)
         shown = "; ".join(f"{{{line}}}" for line in near[:3])
-        raise ValueError(f"{place} names {dict(wanted)}: {len(found)} printed rows are that, not one; nearest: {shown}")
-    return found[0]
+        raise ValueError(
+            f"{where} names {dict(wanted)}: {len(matching)} printed rows are that, not one; nearest: {shown}"
+        )
+    return matching[0]
 
 
 def matches(row: Mapping[Hashable, Any], wanted: Mapping[str, Any]) -> bool:

@@ -70,8 +70,8 @@ def sections_on(layers: Sequence[Settings], paper: str, published: str | None, s
     batch is cut to whole groups of the sampler.
 
     Args:
-        layers: of the recipe, as `read_recipes` gives them.
-        paper: of the recipe, whose options a ``fidelity`` sets.
+        layers: the recipe's layers, from `read_recipes`.
+        paper: the recipe's paper, whose options a ``fidelity`` sets.
         published: published data set that is stood in for, ``None`` for own pictures.
         scale: the scale's values.
     """

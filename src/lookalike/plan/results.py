@@ -49,11 +49,11 @@ def result_file(plan: Plan, kind: str, recipe: str, dataset: str, seed: int) -> 
     """File of a run, below ``results/<scale>``.
 
     Args:
-        plan: of the scale.
+        plan: plan of the scale.
         kind: a key of `KINDS`, or ``metrics`` for those of the recipe's last stage.
-        recipe: of the run.
-        dataset: that it is scored on; a recipe that segments may be trained on another.
-        seed: of the run.
+        recipe: name of the run's recipe.
+        dataset: data set that it is scored on; a recipe that segments may be trained on another.
+        seed: seed of the run.
     """
     kind = MEASURED[plan.last_stage(recipe)] if kind == "metrics" else kind
     stage = KINDS[kind][0]

@@ -55,10 +55,10 @@ class Scale:
     """What a call is to run at.
 
     Attributes:
-        name: of the scale.
-        file: where it stands, for messages.
-        settings: its keys, see workflow/schemas/scale.schema.yaml.
-        datasets: by name.
+        name: name of the scale.
+        file: file that it stands in, for messages.
+        settings: keys of the file, see workflow/schemas/scale.schema.yaml.
+        datasets: data sets by name.
         own: whether it is an overlay of the user's own.
         data_folder: below which its data lie.
     """
@@ -93,13 +93,13 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
     Raises:
         ValueError: naming file, key and what would be right, for the first thing that does not fit.
     """
-    own = "name" in config
-    name = config["name"] if own else config["scale"]
-    file = OVERLAY if own else f"params/scales/{name}.yaml"
-    if own:
+    is_overlay = "name" in config
+    name = config["name"] if is_overlay else config["scale"]
+    file = OVERLAY if is_overlay else f"params/scales/{name}.yaml"
+    if is_overlay:
         _refuse_taken(name)
-    values = _of_overlay(config) if own else _of_file(name)
-    folder = f"data/{name}" if own else "data"
+    values = _of_overlay(config) if is_overlay else _of_file(name)
+    folder = f"data/{name}" if is_overlay else "data"
     datasets = {name: _dataset(name, value or {}, folder, file) for name, value in values["datasets"].items()}
     trained = [dataset.name for dataset in datasets.values() if dataset.trained_on is None]
     for dataset in datasets.values():
@@ -107,7 +107,7 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
             require_known(f"{file}, datasets.{dataset.name}.trained_on", dataset.trained_on, trained)
     if "strangers" in values:
         require_known(f"{file}, strangers", values["strangers"], datasets)
-    return Scale(name, file, values, datasets, own, folder)
+    return Scale(name, file, values, datasets, is_overlay, folder)
 
 
 def _of_file(name: str) -> Settings:
@@ -141,8 +141,8 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     stands_for = values.pop("stands_for", None)
     if stands_for is not None:
         require_known(f"{source_file}, datasets.{name}.stands_for", stands_for, known_datasets())
-    own = "layout" in values
-    if own:
+    is_own = "layout" in values
+    if is_own:
         values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
         check(values, "dataset", f"{source_file}, datasets.{name}")
         for key in ("unlabelled", "ignore"):
@@ -151,16 +151,16 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
                     f"{source_file}, datasets.{name}.{key}: only layout 'folder' has it, not {values['layout']!r}"
                 )
     elif values or source_file == OVERLAY:  # a project's data set lies where its scales read it
-        found = ", ".join(values) or "none of its keys"
-        raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {found}")
-    specification = values if own else read(f"params/datasets/{name}.yaml", "dataset")
-    place = f"{source_file}, datasets.{name}" if own else f"params/datasets/{name}.yaml"
+        given = ", ".join(values) or "none of its keys"
+        raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {given}")
+    specification = values if is_own else read(f"params/datasets/{name}.yaml", "dataset")
+    where = f"{source_file}, datasets.{name}" if is_own else f"params/datasets/{name}.yaml"
     require_known(
-        f"{place}.layout" if own else f"{place}, layout",
+        f"{where}.layout" if is_own else f"{where}, layout",
         specification["layout"],
         keys_of("lookalike.data.readers", "READERS"),
     )
     if "generator" in specification:
         presets = keys_of("figurines.preset", "PRESETS")
-        require_known(f"{place}, generator.preset", specification["generator"]["preset"], presets)
-    return Dataset(name, stands_for, specification, own, folder)
+        require_known(f"{where}, generator.preset", specification["generator"]["preset"], presets)
+    return Dataset(name, stands_for, specification, is_own, folder)

@@ -37,7 +37,7 @@ def role_sizes(dataset: Dataset) -> Sizes:
         return _of_folder(dataset.name, project_root() / dataset.root, canonical(dataset.specification))
     counts = dataset.specification.get("counts", {})
     return {
-        role: (each["images"], each["classes"]) for role, each in counts.items() if {"images", "classes"} <= {*each}
+        role: (count["images"], count["classes"]) for role, count in counts.items() if {"images", "classes"} <= {*count}
     }
 
 
@@ -83,11 +83,11 @@ def training_composition(dataset: Dataset) -> Composition | None:
     sizes = role_sizes(dataset).get("train")
     if sizes is None:
         return None
-    found = equal_classes(*sizes, dataset.specification.get("largest_class", 0))
+    composition = equal_classes(*sizes, dataset.specification.get("largest_class", 0))
     if categories := dataset.specification.get("super_categories"):
         halves = [-(-count // 2) for count in categories.values()]
-        found = Composition(found.labels, np.repeat(np.arange(len(halves)), halves)[found.labels])
-    return found
+        composition = Composition(composition.labels, np.repeat(np.arange(len(halves)), halves)[composition.labels])
+    return composition
 
 
 @cache

@@ -34,9 +34,9 @@ class Point:
     """One combination.
 
     Attributes:
-        name: of its recipe.
+        name: name of its recipe.
         at: axis to value.
-        layers: of its recipe, as `lookalike.plan.recipes.read_recipes` gives them.
+        layers: layers of its recipe, as `lookalike.plan.recipes.read_recipes` gives them.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Sweep:
 
     Attributes:
         family: file of ``params/sweeps`` that defines it; a target builds all of one family.
-        table: its entry as those of ``params/tables``, with a row per point.
-        points: in the order of the rows.
+        table: the sweep as an entry of ``params/tables``, with a row per point.
+        points: all points, in the order of the rows.
         trivial: recipes of the rows of ``params/trivial.yaml`` below them.
     """
 
@@ -73,7 +73,7 @@ def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
         recipes: layers of all recipes that sweeps may start from.
 
     Raises:
-        ValueError: for a name that stands twice, a recipe that does not exist, or a point whose recipe has the name of
+        ValueError: for a duplicate name, a recipe that does not exist, or a point whose recipe has the name of
             another; naming file, sweep and axis.
     """
     sweeps: dict[str, Sweep] = {}
@@ -83,15 +83,15 @@ def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
         for name, values in content.items():
             if name in sweeps:
                 raise ValueError(f"{path}: a sweep named {name!r} exists already; names are shared by all files")
-            place = f"{path.relative_to(project_root())}, {name}"
-            points = _points(name, values, recipes, place)
+            source = f"{path.relative_to(project_root())}, {name}"
+            points = _points(name, values, recipes, source)
             for point in points:
                 if point.name in of_recipe:
                     raise ValueError(
-                        f"{place}: the recipe of {_label(point)} would be named {point.name!r}, as one of "
+                        f"{source}: the recipe of {_label(point)} would be named {point.name!r}, as one of "
                         f"{of_recipe[point.name]} is; rename the sweep or the choice"
                     )
-                of_recipe[point.name] = place
+                of_recipe[point.name] = source
             rows = [{"label": _label(point), "recipe": point.name, "at": point.at} for point in points]
             table = {key: value for key, value in values.items() if key not in ("recipe", "axes")}
             sweeps[name] = Sweep(path.stem, {**table, "rows": rows}, points)
@@ -109,31 +109,31 @@ def by_reason(refused: Iterable[tuple[Point, str]]) -> dict[str, list[str]]:
     return points
 
 
-def _points(name: str, values: Settings, recipes: Mapping[str, Sequence[Settings]], place: str) -> tuple[Point, ...]:
+def _points(name: str, values: Settings, recipes: Mapping[str, Sequence[Settings]], source: str) -> tuple[Point, ...]:
     start: Sequence[Settings] = []
     if "recipe" in values:
-        require_known(f"{place}.recipe", values["recipe"], recipes)
+        require_known(f"{source}.recipe", values["recipe"], recipes)
         start = recipes[values["recipe"]]
     axes = [_choices(axis, entry) for axis, entry in values["axes"].items()]
     points = []
     for combination in itertools.product(*axes):
-        at = {choice.axis: choice.value for choice in combination}
+        by_axis = {choice.axis: choice.value for choice in combination}
         layers = list(start)
         for choice in combination:
             layer = dict(choice.layer)
             if (like := layer.pop("like", None)) is not None:
-                require_known(f"{place}.axes.{choice.axis}.{choice.value}.like", like, recipes)
+                require_known(f"{source}.axes.{choice.axis}.{choice.value}.like", like, recipes)
                 if layers:
                     raise ValueError(
-                        f"{place}.axes.{choice.axis}.{choice.value}.like: only the first axis chooses recipes, "
+                        f"{source}.axes.{choice.axis}.{choice.value}.like: only the first axis chooses recipes, "
                         "and only where the sweep starts from none"
                     )
                 layers += recipes[like]
             where = layer.pop("where", {})
             layers.append(layer)
-            layers += [where[axis][value] for axis, value in at.items() if value in where.get(axis, {})]
-        recipe = "_".join([name, *(re.sub(r"[^a-z0-9]+", "_", str(value).lower()) for value in at.values())])
-        points.append(Point(recipe, at, layers))
+            layers += [where[axis][value] for axis, value in by_axis.items() if value in where.get(axis, {})]
+        recipe = "_".join([name, *(re.sub(r"[^a-z0-9]+", "_", str(value).lower()) for value in by_axis.values())])
+        points.append(Point(recipe, by_axis, layers))
     return tuple(points)
 
 

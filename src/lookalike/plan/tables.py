@@ -17,7 +17,7 @@ def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, 
 
     Args:
         recipes: names of all recipes.
-        stand_ins: as `check_table` takes them.
+        stand_ins: per data set of the call, the published one that it stands for and its specification.
 
     Raises:
         ValueError: for a name that two files use, and as `check_table`.
@@ -43,12 +43,12 @@ def tables_of_papers() -> list[str]:
     return [name for paper in papers() for name in read(f"params/tables/{paper}.yaml", "tables")]
 
 
-def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[str | None, Settings]]) -> None:
+def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[str | None, Settings]]) -> None:
     """Refuse a table with data sets, metrics or rows that do not exist.
 
     Args:
-        entry: of the table.
-        place: file and name of the table, for the message.
+        entry: the table's entry of ``params/tables`` or of a sweep.
+        where: file and name of the table, for the message.
         stand_ins: per data set of the call, the published one that it stands for and its specification.
 
     Raises:
@@ -56,21 +56,21 @@ def check_table(entry: Mapping[str, Any], place: str, stand_ins: Iterable[tuple[
     """
     printed = None
     if "published" in entry:
-        require_known(f"{place}, published.paper", entry["published"]["paper"], papers())
-        printed = printed_table(**entry["published"], place=f"{place}, published.table")
+        require_known(f"{where}, published.paper", entry["published"]["paper"], papers())
+        printed = printed_table(**entry["published"], where=f"{where}, published.table")
     named = [] if entry["datasets"] == "own" else entry["datasets"]
     datasets = known_datasets() if named else set()
     for dataset in named:
-        require_known(f"{place}, datasets", dataset, datasets)
+        require_known(f"{where}, datasets", dataset, datasets)
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
-        require_known(f"{place}, metrics", metric, measured)
+        require_known(f"{where}, metrics", metric, measured)
     if entry.get("terms") and isinstance(entry.get("notes"), Mapping):
-        raise ValueError(f"{place}, notes: beside `terms`, which adds notes on all data sets, they must be a list")
+        raise ValueError(f"{where}, notes: beside `terms`, which adds notes on all data sets, they must be a list")
     labels = {row["label"] for row in entry["rows"]}
     printed_as = None if printed is None else printed_rows(printed)
     for row in entry["rows"]:
-        here = f"{place}, row {row['label']!r}"
+        here = f"{where}, row {row['label']!r}"
         for dataset in row.get("datasets", []):
             require_known(f"{here}, datasets", dataset, named)
         if "against" in row:

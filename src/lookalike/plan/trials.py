@@ -18,7 +18,7 @@ def trial_runs(plan: Plan) -> pd.DataFrame:
     data set, runs on those whose settings it changes, at most two. Trials that the scale overrules are left out.
 
     Args:
-        plan: of this call.
+        plan: what the call runs.
 
     Raises:
         ValueError: for a trial that cannot run on a data set.

@@ -23,8 +23,8 @@ def trivial_rows(
     """The rows that a table gets below its own, and their recipes.
 
     Args:
-        table: its name.
-        entry: of the table, as the files or a sweep give it.
+        table: name of the table.
+        entry: the table's entry, as the files or a sweep give it.
         recipes: layers of the recipes of the files.
         first: layers of the recipe of the table's first row.
 
@@ -39,7 +39,7 @@ def trivial_rows(
     rows, layers = [], {}
     for row in read(FILE, "trivial")["rows"]:
         require_known(f"{FILE}, row {row['label']!r}, recipe", row["recipe"], recipes)
-        if row["label"] in (own["label"] for own in entry["rows"]):
+        if row["label"] in (listed["label"] for listed in entry["rows"]):
             raise ValueError(f"table {table}, row {row['label']!r}: {FILE} gives every table this row, leave it out")
         recipe = f"{table}_{row['recipe']}"
         rows.append({**row, "recipe": recipe, "trivial": True})
@@ -49,14 +49,14 @@ def trivial_rows(
 
 def _protocol(layer: Settings) -> Settings:
     """What `PROTOCOL` names of one layer, also of its values for single data sets."""
-    found: Settings = {
+    protocol: Settings = {
         stage: {key: values[key] for key in keys if key in values}
         for stage, keys in PROTOCOL.items()
         if (values := layer.get(stage))
     }
-    if "backbone" in found.get("train", {}):  # batch norm is how it would be trained
-        backbone = found["train"]["backbone"]
-        found["train"]["backbone"] = {key: value for key, value in backbone.items() if key != "batch_norm"}
+    if "backbone" in protocol.get("train", {}):  # batch norm is how it would be trained
+        backbone = protocol["train"]["backbone"]
+        protocol["train"]["backbone"] = {key: value for key, value in backbone.items() if key != "batch_norm"}
     if "per_dataset" in layer:
-        found["per_dataset"] = {name: _protocol(values) for name, values in layer["per_dataset"].items()}
-    return found
+        protocol["per_dataset"] = {name: _protocol(values) for name, values in layer["per_dataset"].items()}
+    return protocol
