@@ -17,7 +17,7 @@ def accelerate(model: nn.Module, ways: Collection[str]) -> None:
     """Prepare a model, which stays the same module with the same state.
 
     Args:
-        model: with a `Trunk` somewhere, which takes nearly all of the time.
+        model: network with a `Trunk` somewhere, which takes nearly all of the time.
         ways: ``compile`` compiles the trunk when it is first used, ``cudnn_benchmark`` lets cuDNN try its kernels.
     """
     if CUDNN_BENCHMARK in ways:

@@ -21,8 +21,8 @@ class ResumeFile:
     It is no output of a Snakemake rule: Snakemake deletes those before it runs a rule again.
 
     Args:
-        path: of the file.
-        digest: of settings, code and data; a file with another digest belongs to another training and is ignored.
+        path: name of the file.
+        digest: digest of settings, code and data; a file with another one belongs to another training and is ignored.
         every_s: seconds from the start or the last writing until `is_due` again: a state of a large network with its
             optimiser's moments has 0.4 GB.
     """

@@ -21,9 +21,9 @@ class Decoder:
     """Decodes pictures unless an earlier run did.
 
     Attributes:
-        folder: in which decoded pictures lie; empty to decode pictures whenever they are read.
+        folder: folder of the decoded pictures; empty to decode pictures whenever they are read.
         limit_gb: what those of one split and view may take; beyond it they are decoded whenever they are read.
-        threads: that decode at the same time.
+        threads: number of pictures decoded at the same time.
     """
 
     folder: str = ""
@@ -36,8 +36,8 @@ class Decoder:
         """Pictures of one split as the fixed part of a view leaves them.
 
         Args:
-            paths: of the pictures.
-            view: as `lookalike.training.images.Images` takes it.
+            paths: files of the pictures.
+            view: how pictures become images, see `lookalike.training.images.Images`.
             manifest: CSV with the split, whose contents tell whether pictures are still the same.
             root: folder of the pictures.
 
@@ -49,14 +49,14 @@ class Decoder:
         """
         if not self.folder or not self.limit_gb:
             return []
-        about = {
+        identity = {
             "manifest": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
             "paths": [path.relative_to(root).as_posix() for path in paths],
             "view": fixed_keys(view),
             "libraries": [PIL.__version__, torchvision.__version__],
         }
-        digest = hashlib.sha256(canonical(about).encode()).hexdigest()[:16]
+        digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:16]
         folder = Path(self.folder) / f"{Path(manifest).stem}-{digest}"
         limit = round(self.limit_gb * GB)
-        found = decoded(paths, folder, fixed_part(view), limit_bytes=limit, threads=self.threads)
-        return [found] if found else []
+        kept = decoded(paths, folder, fixed_part(view), limit_bytes=limit, threads=self.threads)
+        return [kept] if kept else []

@@ -26,7 +26,7 @@ class Images(Dataset[tuple[Tensor, int]]):
     """Pictures of one role, each asked for by ``(index, seed)`` and returned with its index.
 
     Args:
-        paths: of the pictures.
+        paths: files of the pictures.
         view: ``crop_px``, ``resize_px`` (shorter side before the crop, ``None`` to leave it) and, for a random view,
             ``scale``, ``ratio`` and ``flip``; without these the centre is cropped. Either size may be a pair, height
             and width; resizing to a pair does not keep the proportions.
@@ -120,8 +120,8 @@ class Loader:
     """Batches of pictures on a device, from loading processes that live as long as this object.
 
     Args:
-        images: the pictures.
-        device: where the batches go.
+        images: pictures and the view that makes images of them.
+        device: device that the batches go to.
         workers: loading processes; none of them changes what is loaded.
     """
 
@@ -144,22 +144,22 @@ class Loader:
 
         Args:
             indices: which pictures make each batch.
-            seed: of all random crops in these batches.
+            seed: seed of all random crops in these batches.
 
         Yields:
             Pairs of images ``(B, 3, H, W)`` in torch's default dtype, normalised by ImageNet's mean and deviation, and
             their indices ``(B,)`` on the CPU.
         """
         self._asked[:] = [
-            [(index, picture_seed(seed, batch, place)) for place, index in enumerate(chosen)]
-            for batch, chosen in enumerate(indices)
+            [(index, picture_seed(seed, batch, position)) for position, index in enumerate(rows)]
+            for batch, rows in enumerate(indices)
         ]
         mean = torch.tensor(MEAN, device=self._device).view(1, 3, 1, 1) * 255
         deviation = torch.tensor(DEVIATION, device=self._device).view(1, 3, 1, 1) * 255
-        for pictures, chosen in self._loader:
+        for pictures, rows in self._loader:
             # As bytes: a copy that also converts would do so before, and send four times as much.
             images = pictures.to(self._device, non_blocking=True).to(mean.dtype)
-            yield images.sub_(mean).div_(deviation), chosen
+            yield images.sub_(mean).div_(deviation), rows
 
 
 class _Asked:
@@ -203,9 +203,9 @@ def transform(view: Mapping[str, Any]) -> Callable[[Image.Image], Tensor]:
     return whole
 
 
-def picture_seed(seed: int, batch: int, place: int) -> int:
-    """Seed of the picture at one place of one batch; far apart for neighbouring places."""
-    return (((seed * 1_000_003 + batch) * 1_000_033) + place) * 2_654_435_761 % 2**63
+def picture_seed(seed: int, batch: int, position: int) -> int:
+    """Seed of the picture at one position of one batch; far apart for neighbouring positions."""
+    return (((seed * 1_000_003 + batch) * 1_000_033) + position) * 2_654_435_761 % 2**63
 
 
 def in_order(count: int, batch_size: int) -> list[list[int]]:

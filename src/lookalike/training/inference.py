@@ -25,9 +25,9 @@ def represent_images(
     The model is left in evaluation mode.
 
     Args:
-        represent: of the model and a batch of images, what is kept of them.
+        represent: function of the model and a batch of images, gives what is kept of them.
         model: takes images ``(B, 3, H, W)``.
-        loader: of N pictures, to the device that the model is on.
+        loader: loads N pictures to the device that the model is on.
         batch_size: pictures at once.
 
     Returns:

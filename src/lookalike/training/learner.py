@@ -84,8 +84,8 @@ class Learner(nn.Module, ABC):
     def searched(self, model: nn.Module, images: Tensor) -> Tensors:
         """What a search between epochs compares: as `represent`, computed in the precision of the training."""
         with self.half_precision(images):
-            found = self.represent(model, images)
-        return {name: each.to(torch.get_default_dtype()) for name, each in found.items()}
+            represented = self.represent(model, images)
+        return {name: tensor.to(torch.get_default_dtype()) for name, tensor in represented.items()}
 
     def half_precision(self, images: Tensor) -> AbstractContextManager[None]:
         """Context in which the network computes, where the recipe says so and the device is a CUDA one."""

@@ -55,16 +55,16 @@ def fit(
 
     Args:
         learner: model and loss, and what its method does with a batch.
-        loader: of the training pictures.
+        loader: loads the training pictures.
         labels: ``(N,)`` int64, of all training pictures.
         sampler: batches of indices, with ``set_epoch``.
         settings: the recipe's ``optimiser``, ``schedule`` and ``budget``.
-        seed: of this run.
-        measure: retrieval measures of the model as it is; ``R@1`` chooses the best epoch.
-        resume: where the state between epochs is kept.
-        device: to train on.
-        after_epoch: told each line of the history.
-        keep: epoch whose state is kept as the best, whatever ``measure`` says; no measure then ends the training.
+        seed: seed of the run's draws.
+        measure: gives retrieval metrics of the model as it is; ``R@1`` chooses the best epoch.
+        resume: file that keeps the state between epochs.
+        device: device to train on.
+        after_epoch: called with each line of the history.
+        keep: epoch whose state is kept as the best, whatever ``measure`` says; no metric then ends the training.
 
     Returns:
         The states after the last epoch and after the epoch with the best ``R@1`` (the first of several), or ``keep``.
@@ -91,10 +91,10 @@ def fit(
         learner.train()
         steps.begin(epoch)
         seen = 0
-        for pictures, chosen in loader.batches(sampler, seed=epoch_seed):
+        for pictures, rows in loader.batches(sampler, seed=epoch_seed):
             optimiser.zero_grad()
-            steps.take(learner(pictures, labels[chosen].to(device, non_blocking=True)))
-            seen += len(chosen)
+            steps.take(learner(pictures, labels[rows].to(device, non_blocking=True)))
+            seen += len(rows)
         steps.read()
         mean = math.fsum(steps.losses) / max(len(steps.losses), 1)
         line: dict[str, float] = {"epoch": epoch + 1, "loss": mean} | learner.measures()
@@ -140,5 +140,7 @@ def _copy(module: nn.Module) -> State:
 
 def _report(line: Mapping[str, float], epochs: int, rate: float, left_s: float) -> None:
     measures = f"  R@1 {100 * line['R@1']:.1f}" if "R@1" in line else ""
-    left = f"{left_s / 60:.0f} min" if left_s > 90 else f"{left_s:.0f} s"
-    print(f"epoch {line['epoch']:.0f}/{epochs}  loss {line['loss']:.4f}{measures}  {rate:.0f} images/s  {left} left")
+    remaining = f"{left_s / 60:.0f} min" if left_s > 90 else f"{left_s:.0f} s"
+    print(
+        f"epoch {line['epoch']:.0f}/{epochs}  loss {line['loss']:.4f}{measures}  {rate:.0f} images/s  {remaining} left"
+    )

@@ -19,11 +19,11 @@ def disturbed(training: Role, noise: Mapping[str, Any], strangers: Sequence[Path
     First classes are left out, then labels are drawn anew, then pictures replaced, their labels kept.
 
     Args:
-        training: as the split has them.
+        training: training pictures as the split has them.
         noise: the recipe's ``noise``: ``classes``, share of the classes that stay, the first ones; ``labels``, share
             of the pictures with a random label; ``images``, share of the pictures that are replaced.
         strangers: pictures of no class of the data set, drawn without repetition while they last.
-        seed: of this run.
+        seed: seed of the run's draws.
 
     Raises:
         ValueError: if pictures are to be replaced and there are no strangers.
@@ -37,10 +37,10 @@ def disturbed(training: Role, noise: Mapping[str, Any], strangers: Sequence[Path
     if noise["labels"] > 0:
         training = replace(training, labels=noisy_labels(training.labels, noise["labels"], generator))
     if noise["images"] > 0:
-        places = images_to_replace(len(training.paths), noise["images"], generator).tolist()
+        positions = images_to_replace(len(training.paths), noise["images"], generator).tolist()
         order = torch.randperm(len(strangers), generator=generator).tolist()
         paths = list(training.paths)
-        for number, place in enumerate(places):
-            paths[place] = strangers[order[number % len(order)]]
+        for number, position in enumerate(positions):
+            paths[position] = strangers[order[number % len(order)]]
         training = replace(training, paths=paths)
     return training

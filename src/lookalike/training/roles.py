@@ -47,7 +47,7 @@ def read_role(manifest: Path | str, root: Path | str, role: str) -> Role:
         manifest: CSV with ``path`` (relative to ``root``), ``label`` and ``role``, where they are known also
             ``coarse_<level>`` and ``camera``; of copies ``name``, the original's path.
         root: folder of the data set.
-        role: which rows.
+        role: role of the rows that are read.
 
     Raises:
         ValueError: if the manifest has no such role.
@@ -80,8 +80,8 @@ def pictures_of_super(manifest: Path | str, root: Path | str, number: int) -> li
     frame = read_manifest(Path(manifest))
     known = sorted(frame["coarse_super"].unique()) if "coarse_super" in frame else []
     if number not in known:
-        found = ", ".join(str(each) for each in known) or "none"
-        raise ValueError(f"{manifest} has no pictures of coarse_super {number} (strangers_super); it has {found}")
+        listed = ", ".join(str(each) for each in known) or "none"
+        raise ValueError(f"{manifest} has no pictures of coarse_super {number} (strangers_super); it has {listed}")
     return [Path(root) / path for path in frame.loc[frame["coarse_super"] == number, "path"]]
 
 

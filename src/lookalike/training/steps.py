@@ -19,7 +19,7 @@ def steps_of(learner: Learner, settings: Mapping[str, Any], device: torch.device
     """Steps of a learner on its device, by an optimiser of all its parameters.
 
     Args:
-        learner: on the device.
+        learner: model and loss, on the device.
         settings: the recipe's ``optimiser``.
         device: a CUDA one gets fused steps, and its losses are read every `READ_EVERY` of them.
     """
@@ -39,14 +39,15 @@ class Steps:
     From the first loss on that is not finite, no step changes a parameter: what is found only later is as it was then.
 
     Args:
-        optimiser: of all parameters; with ``read_every`` above 1 a fused one, whose steps a flag on the device stops.
+        optimiser: what steps all parameters; with ``read_every`` above 1 a fused one, whose steps a flag on the device
+            stops.
         scaled: whether losses are scaled, for gradients in float16.
         clip_norm: largest norm of the gradients of one group, or ``None``.
         read_every: steps between two readings.
 
     Attributes:
-        optimiser: as it was given.
-        losses: of the steps of this epoch, as far as they are read.
+        optimiser: the optimiser that was given.
+        losses: losses of this epoch's steps, as far as they are read.
     """
 
     def __init__(
