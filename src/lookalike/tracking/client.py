@@ -92,8 +92,8 @@ def find(client: Any, identity: Mapping[str, str], experiment: str = "") -> Any:
         if known is None:
             return None
         experiment = known.experiment_id
-    chosen = " and ".join(f"tags.{key} = '{identity[key]}'" for key in IDENTITY)
-    return next(iter(client.search_runs([experiment], chosen, max_results=1)), None)
+    condition = " and ".join(f"tags.{key} = '{identity[key]}'" for key in IDENTITY)
+    return next(iter(client.search_runs([experiment], condition, max_results=1)), None)
 
 
 def copy_of(run_id: str) -> Copy:
@@ -119,20 +119,20 @@ def copy_of(run_id: str) -> Copy:
 def copies_of(identities: Iterable[Mapping[str, str]]) -> list[Copy | None]:
     """What MLflow holds of runs, ``None`` for those it does not know; by their tags `IDENTITY`."""
     client = connect()
-    found = [find(client, identity) for identity in identities]
-    return [None if run is None else _copy(run) for run in found]
+    runs = [find(client, identity) for identity in identities]
+    return [None if run is None else _copy(run) for run in runs]
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Nested settings as MLflow's parameters: dotted keys, values as text."""
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for key, value in values.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            found |= flat(value, f"{name}.")
+            parameters |= flat(value, f"{name}.")
         else:
-            found[name] = value if isinstance(value, str) else canonical(value)
-    return found
+            parameters[name] = value if isinstance(value, str) else canonical(value)
+    return parameters
 
 
 def metric_name(name: str) -> str:
@@ -151,5 +151,5 @@ def _first_use() -> Iterator[None]:
 
 
 def _copy(run: Any) -> Copy:
-    own = {key: value for key, value in run.data.tags.items() if not key.startswith("mlflow.")}
-    return Copy(run.info.run_id, own, dict(run.data.params), dict(run.data.metrics))
+    tags = {key: value for key, value in run.data.tags.items() if not key.startswith("mlflow.")}
+    return Copy(run.info.run_id, tags, dict(run.data.params), dict(run.data.metrics))

@@ -58,9 +58,9 @@ class View:
     """One table as MLflow's page lists its runs.
 
     Attributes:
-        table: its name.
-        metrics: its columns, the first one decides the order.
-        checkpoint: that they are of.
+        table: name of the table.
+        metrics: columns of the table, the first one decides the order.
+        checkpoint: checkpoint that the metrics belong to.
     """
 
     table: str
@@ -100,7 +100,7 @@ def tag_runs(scale: str, view: View, uses: Iterable[Uses]) -> None:
 
     Args:
         scale: folder of the results.
-        view: of the table.
+        view: the table as MLflow lists its runs.
         uses: what the table makes of each of its runs.
     """
     attempt(lambda: tag(connect(), scale, view, uses), f"the runs of {view.table} are not all tagged")
@@ -123,20 +123,20 @@ def with_entries(tag: str, table: str, entries: Sequence[str]) -> str:
     Args:
         tag: what it said before, possibly empty.
         table: whose earlier entries, ``table`` or ``table: row``, are replaced.
-        entries: of the table.
+        entries: entries of the table.
 
     Returns:
         At most `LONGEST_TAG` characters: of the tables with the most text only the number of entries is left.
     """
-    of: dict[str, list[str]] = {}
+    kept: dict[str, list[str]] = {}
     for entry in filter(None, tag.strip("| ").split(" | ")):
-        of.setdefault(entry.partition(":")[0], []).append(entry)
-    of[table] = [entry.replace("|", "/") for entry in entries]
-    while len(text := f"| {' | '.join(entry for name in sorted(of) for entry in of[name])} |") > LONGEST_TAG:
-        longest = max(of, key=lambda name: len(" | ".join(of[name])))
-        if len(of[longest]) == 1:
+        kept.setdefault(entry.partition(":")[0], []).append(entry)
+    kept[table] = [entry.replace("|", "/") for entry in entries]
+    while len(text := f"| {' | '.join(entry for name in sorted(kept) for entry in kept[name])} |") > LONGEST_TAG:
+        longest = max(kept, key=lambda name: len(" | ".join(kept[name])))
+        if len(kept[longest]) == 1:
             return text[:LONGEST_TAG]
-        of[longest] = [f"{longest}: {len(of[longest])} rows"]
+        kept[longest] = [f"{longest}: {len(kept[longest])} rows"]
     return text
 
 

@@ -36,7 +36,7 @@ class Tracked:
     Args:
         model: file that the training leaves, whose path says which run this is; empty switches tracking off.
         about: settings and facts, as the model's file will hold them.
-        device: that trains.
+        device: device that trains.
     """
 
     def __init__(self, model: str, about: Mapping[str, Any], *, device: str = "") -> None:
@@ -103,10 +103,10 @@ def log_scores(
     Args:
         path: JSON with the metrics of both checkpoints.
         model: file of the training behind them.
-        settings: of the stage that made them, below its name, which also names its duration.
-        device: that the stage used.
-        seconds: that it took.
-        digest: of the data, if they are not those of the training.
+        settings: settings of the stage that made them, below its name, which also names its duration.
+        device: device that the stage used.
+        seconds: time that it took.
+        digest: digest of the data, if they are not those of the training.
     """
 
     def log() -> None:
@@ -139,7 +139,7 @@ def attempt(action: Callable[[], Any], otherwise: str) -> bool:
     """Do something with MLflow; what goes wrong is one line in the job's log, and no reason to fail.
 
     Args:
-        action: to be done.
+        action: what is to be done.
         otherwise: what follows if it fails.
 
     Returns:

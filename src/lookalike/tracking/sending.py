@@ -44,13 +44,13 @@ def create(
     """Start the run of an identity, in the place of an older one.
 
     Args:
-        client: of MLflow.
-        identity: its tags `lookalike.tracking.client.IDENTITY`.
-        parameters: as MLflow shows them.
+        client: client of MLflow.
+        identity: the run's tags `lookalike.tracking.client.IDENTITY`.
+        parameters: parameters as MLflow shows them.
         context: what the data set is for, ``training`` or ``evaluation``.
         tags: further ones.
-        start: of the work, in seconds since 1970.
-        digest: of the data set, if it is not that of the training.
+        start: beginning of the work, in seconds since 1970.
+        digest: digest of the data set, if it is not that of the training.
 
     Returns:
         Its id.
@@ -75,13 +75,13 @@ def create(
     return str(run)
 
 
-def end(client: Any, run: str, at: float, status: str = "FINISHED") -> None:
+def end(client: Any, run: str, when: float, status: str = "FINISHED") -> None:
     """Say that the work of a run is over, and when it was."""
-    client.set_terminated(run, status, end_time=int(1000 * at))
+    client.set_terminated(run, status, end_time=int(1000 * when))
 
 
 def send_history(
-    client: Any, run: str, path: Path | str, *, known: Collection[int] = (), at: float | None = None
+    client: Any, run: str, path: Path | str, *, known: Collection[int] = (), when: float | None = None
 ) -> None:
     """Send a history that lies on disk: what is measured per epoch, but for epochs that are known, and the file."""
     with Path(path).open(newline="") as stream:
@@ -89,15 +89,15 @@ def send_history(
             step = int(line.pop("epoch"))
             values = {name: float(value) for name, value in line.items() if value}
             if step not in known:
-                send_metrics(client, run, in_group("epoch", values), step, at)
+                send_metrics(client, run, in_group("epoch", values), step, when)
     _send_file(client, run, "history", path)
 
 
-def send_scores(client: Any, run: str, path: Path | str, *, at: float | None = None) -> None:
+def send_scores(client: Any, run: str, path: Path | str, *, when: float | None = None) -> None:
     """Send metrics that lie on disk: of both checkpoints, and the file."""
     scores = read_json(path)
     for checkpoint in CHECKPOINTS:
-        send_metrics(client, run, in_group(checkpoint, scores[checkpoint]), 0, at)
+        send_metrics(client, run, in_group(checkpoint, scores[checkpoint]), 0, when)
     _send_file(client, run, "scores", path)
 
 
@@ -108,13 +108,13 @@ def complete(client: Any, run: Any, parameters: Mapping[str, str]) -> list[str]:
     return sorted(key for key, value in parameters.items() if known.get(key, value) != value[:LONGEST_PARAMETER])
 
 
-def send_metrics(client: Any, run: str, values: Mapping[str, float], step: int = 0, at: float | None = None) -> None:
+def send_metrics(client: Any, run: str, values: Mapping[str, float], step: int = 0, when: float | None = None) -> None:
     """Send numbers by MLflow's names; those that are none are left out."""
     from mlflow.entities import Metric
 
-    now = int(1000 * (time.time() if at is None else at))
-    found = [Metric(name, value, now, step) for name, value in values.items() if math.isfinite(value)]
-    _in_batches(client, run, "metrics", found)
+    now = int(1000 * (time.time() if when is None else when))
+    metrics = [Metric(name, value, now, step) for name, value in values.items() if math.isfinite(value)]
+    _in_batches(client, run, "metrics", metrics)
 
 
 def send(

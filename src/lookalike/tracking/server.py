@@ -87,10 +87,10 @@ def require_server() -> None:
 def recently_away() -> str:
     """What was found less than `PATIENCE_S` ago about a server that is away; empty if it was there, or not asked."""
     try:
-        found, age = read_json(_record()), time.time() - _record().stat().st_mtime
+        record, age = read_json(_record()), time.time() - _record().stat().st_mtime
     except (OSError, ValueError):
         return ""
-    return str(found["line"]) if found["uri"] == tracking_uri() and age < PATIENCE_S else ""
+    return str(record["line"]) if record["uri"] == tracking_uri() and age < PATIENCE_S else ""
 
 
 def lower_patience() -> None:
@@ -114,12 +114,12 @@ def _within(seconds: float, ask: Callable[[], str]) -> str:
 
 def _fault_of(uri: str, within: float) -> str:
     """What is wrong with an address, empty if nothing is or it cannot be asked."""
-    place = urlsplit(uri)
-    kind = place.scheme.partition("+")[0]
+    address = urlsplit(uri)
+    kind = address.scheme.partition("+")[0]
     try:
         if kind in ("http", "https"):
             return _fault_of_server(uri, within)
-        return _fault_of_database(place, DATABASE_PORTS[kind], within) if kind in DATABASE_PORTS else ""
+        return _fault_of_database(address, DATABASE_PORTS[kind], within) if kind in DATABASE_PORTS else ""
     except (OSError, ValueError) as error:
         return str(error)
 
@@ -145,12 +145,12 @@ def _fault_of_file(path: Path) -> str:
     return ""
 
 
-def _fault_of_database(place: SplitResult, port: int, within: float) -> str:
-    with socket.create_connection((place.hostname or "localhost", place.port or port), timeout=within):
+def _fault_of_database(address: SplitResult, port: int, within: float) -> str:
+    with socket.create_connection((address.hostname or "localhost", address.port or port), timeout=within):
         return ""
 
 
 def _shown(uri: str) -> str:
     """An address without the password that it may hold."""
-    place = urlsplit(uri)
-    return place._replace(netloc=place.netloc.rpartition("@")[2]).geturl()
+    address = urlsplit(uri)
+    return address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()

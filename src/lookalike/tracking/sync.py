@@ -49,7 +49,7 @@ class OnDisk:
 
     Attributes:
         files: ``model`` and ``history``, where the run has a training of its own; ``scores``.
-        stage: that made the scores.
+        stage: stage that made the scores.
     """
 
     files: dict[str, Path] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def sync(base: Settings, overlay: Settings) -> Iterator[str]:
 
     Args:
         base: ``params/config.yaml``.
-        overlay: of own pictures, whose evaluations and tables only it can tell.
+        overlay: scale of own pictures, whose evaluations and tables only it can tell.
 
     Yields:
         A line per scale, once it is done.
@@ -115,14 +115,14 @@ def _sync(client: Any, base: Settings, overlay: Settings) -> Iterator[str]:
 
 def runs_on_disk(scale: str) -> list[OnDisk]:
     """Runs with results of one scale, in the order of their names."""
-    found: dict[tuple[str, ...], OnDisk] = {}
+    runs: dict[tuple[str, ...], OnDisk] = {}
     for kind, name in (("model", "model"), ("history", "history"), *((kind, "scores") for kind in STAGES)):
         _, folder, ending = KINDS[kind]
         for path in sorted((_results() / scale / folder).glob(f"*/*/seed*{ending}")):
-            run = found.setdefault(identity_in(identity_of(path)), OnDisk())
+            run = runs.setdefault(identity_in(identity_of(path)), OnDisk())
             run.files[name] = path
             run.stage = STAGES.get(kind, run.stage)
-    whole = [run for run in found.values() if "scores" in run.files or {"model", "history"} <= run.files.keys()]
+    whole = [run for run in runs.values() if "scores" in run.files or {"model", "history"} <= run.files.keys()]
     return sorted(whole, key=lambda run: identity_in(run.identity))
 
 
@@ -130,10 +130,10 @@ def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, pla
     """Send one run, unless it is there.
 
     Args:
-        client: of MLflow.
+        client: client of MLflow.
         known: what MLflow holds of the scale, by the values of `IDENTITY`.
-        run: on disk.
-        plan: of the scale, ``None`` if its overlay is not there.
+        run: files of the run on disk.
+        plan: plan of the scale, ``None`` if its overlay is not there.
 
     Returns:
         What was done: ``sent``, ``completed`` or ``there already``.
@@ -149,9 +149,9 @@ def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, pla
         return "completed"
     made = _create(client, run, plan)
     if "history" in run.files:
-        at, seconds = run.times("train", "history")
-        send_history(client, made, run.files["history"], at=at)
-        send_metrics(client, made, {"seconds/train": seconds} if seconds else {}, at=at)
+        ended, seconds = run.times("train", "history")
+        send_history(client, made, run.files["history"], when=ended)
+        send_metrics(client, made, {"seconds/train": seconds} if seconds else {}, when=ended)
     if "scores" in run.files:
         _send_scores(client, made, run)
     end(client, made, run.times(*_work(run))[0])
@@ -159,8 +159,8 @@ def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, pla
 
 
 def _create(client: Any, run: OnDisk, plan: Plan | None) -> str:
-    at, seconds = run.times(*_work(run))
-    found = read_json(run.files["scores"]) if "scores" in run.files else {}
+    ended, seconds = run.times(*_work(run))
+    scores = read_json(run.files["scores"]) if "scores" in run.files else {}
     shared = {} if "history" in run.files else _training(run, plan)
     return create(
         client,
@@ -168,8 +168,8 @@ def _create(client: Any, run: OnDisk, plan: Plan | None) -> str:
         _parameters(run, plan),
         context="training" if "history" in run.files else "evaluation",
         tags=SENT | shared,
-        start=at - seconds,
-        digest="" if "history" in run.files else found.get("episodes_sha256", found.get("data", "")),
+        start=ended - seconds,
+        digest="" if "history" in run.files else scores.get("episodes_sha256", scores.get("data", "")),
     )
 
 
@@ -179,21 +179,21 @@ def _work(run: OnDisk) -> tuple[str, str]:
 
 
 def _send_scores(client: Any, made: str, run: OnDisk) -> None:
-    at, seconds = run.times(run.stage, "scores")
-    send_metrics(client, made, {f"seconds/{run.stage}": seconds} if seconds else {}, at=at)
-    send_scores(client, made, run.files["scores"], at=at)
+    ended, seconds = run.times(run.stage, "scores")
+    send_metrics(client, made, {f"seconds/{run.stage}": seconds} if seconds else {}, when=ended)
+    send_scores(client, made, run.files["scores"], when=ended)
 
 
 def _model(run: OnDisk, plan: Plan | None) -> Path:
     """File of the training behind a run; one that is not there if that is unknown."""
     scale, recipe, dataset, seed = run.identity.values()
-    own = _results() / scale / KINDS["model"][1] / recipe / dataset / f"seed{seed}{KINDS['model'][2]}"
-    if own.is_file() or plan is None:
-        return own
+    path = _results() / scale / KINDS["model"][1] / recipe / dataset / f"seed{seed}{KINDS['model'][2]}"
+    if path.is_file() or plan is None:
+        return path
     try:
         return _results() / scale / result_file(plan, "model", recipe, dataset, int(seed))
     except (KeyError, ValueError):  # a recipe or a data set that params/ no longer holds
-        return own
+        return path
 
 
 def _training(run: OnDisk, plan: Plan | None) -> dict[str, str]:
@@ -240,13 +240,13 @@ def _tag_tables(client: Any, scale: str, plan: Plan) -> int:
 
 def _known(client: Any, scale: str) -> dict[tuple[str, ...], Any]:
     """What MLflow holds of a scale, by the values of `IDENTITY`; the newest first where there are several."""
-    experiment, token, found = experiment_of(client, scale), None, dict[tuple[str, ...], Any]()
+    experiment, token, newest = experiment_of(client, scale), None, dict[tuple[str, ...], Any]()
     while token is None or token:
         page = client.search_runs([experiment], max_results=1000, page_token=token)
         for run in page:
-            found.setdefault(identity_in(run.data.tags), run)
+            newest.setdefault(identity_in(run.data.tags), run)
         token = page.token or ""
-    return found
+    return newest
 
 
 def _results() -> Path:

@@ -24,15 +24,15 @@ def uses_of(plan: Plan, table: str) -> list[Uses]:
 
     A run that was not finished is left out.
     """
-    found: dict[Stored, Uses] = {}
+    uses: dict[Stored, Uses] = {}
     for run in plan.runs_of(table).to_dict("records"):
         named = (run["recipe"], run["dataset"], run["seed"])
         path = project_root() / "results" / plan.folder / result_file(plan, "metrics", *named)
         if path.is_file():
             stored = scoring_of(plan, *named)
-            use = found.setdefault(stored, _unused(plan, stored, path))
+            use = uses.setdefault(stored, _unused(plan, stored, path))
             use.rows.extend([run["label"]] if run["label"] not in use.rows else [])
-    return list(found.values())
+    return list(uses.values())
 
 
 def _unused(plan: Plan, stored: Stored, metrics: Path) -> Uses:
