@@ -17,9 +17,9 @@ class Difference:
     """Mean of paired differences, with its confidence interval.
 
     Attributes:
-        mean: of the differences, in the unit of the values.
+        mean: mean of the differences, in the unit of the values.
         low: end of the interval, NaN for a single pair.
-        high: likewise.
+        high: upper end of the interval.
         n: pairs.
     """
 

@@ -16,17 +16,17 @@ def best_row(cells: pd.DataFrame, metrics: Sequence[str]) -> str:
     """Names the best row by the first metric: how far above the next and above the trivial rows, over which seeds.
 
     Args:
-        cells: of one data set.
-        metrics: of the table.
+        cells: cells of one data set.
+        metrics: metrics of the table.
 
     Returns:
         Two sentences; nothing without a metric that has a best value, or with fewer than two rows to choose from.
     """
     metric = next((name for name in metrics if not name.startswith(NO_BEST)), "")
-    found = cells[(cells["metric"] == metric) & cells["mean"].notna()].sort_values(
+    ranked = cells[(cells["metric"] == metric) & cells["mean"].notna()].sort_values(
         "mean", ascending=False, kind="stable"
     )
-    methods, trivial = found[found["trivial"] != "yes"], found[found["trivial"] == "yes"]
+    methods, trivial = ranked[ranked["trivial"] != "yes"], ranked[ranked["trivial"] == "yes"]
     if len(methods) < 2:
         return ""
     best, second = methods.iloc[0], methods.iloc[1]

@@ -155,15 +155,25 @@ def _differences(
     table: Mapping[str, Any], of_place: Mapping[Any, pd.Series]
 ) -> Iterator[tuple[int, str, str, str, str, float, float, float, int]]:
     baselines_of = baselines(table)
-    for (entry, *place), first in of_place.items():
-        others = [(other, *place) for other in baselines_of.get(entry, [])]
+    for (entry, *column), first in of_place.items():
+        others = [(other, *column) for other in baselines_of.get(entry, [])]
         second = next((of_place[other] for other in others if other in of_place), None)
         seeds = [] if second is None else sorted(set(first.index) & set(second.index))
         if second is not None and seeds:
-            found = paired_difference(list(first[seeds]), list(second[seeds]))
+            difference = paired_difference(list(first[seeds]), list(second[seeds]))
             label = table["rows"][entry]["against"]
-            dataset, stand_in, metric = place
-            yield entry, dataset, stand_in, metric, label, found.mean, found.low, found.high, found.n
+            dataset, stand_in, metric = column
+            yield (
+                entry,
+                dataset,
+                stand_in,
+                metric,
+                label,
+                difference.mean,
+                difference.low,
+                difference.high,
+                difference.n,
+            )
 
 
 def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -184,7 +194,7 @@ def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
             entry_of[repeated_row(rows, wanted, f"row {values['label']!r}")] = entry
     rows["row"] = range(len(rows))
     # Printed rows that no recipe repeats get entries of their own below zero, so that they join with nothing.
-    rows["entry"] = [entry_of.get(place, -1 - place) for place in rows["row"]]
+    rows["entry"] = [entry_of.get(row, -1 - row) for row in rows["row"]]
     repeated = rows["method"].duplicated(keep=False)
     own_words = rows["method"].where(
         ~repeated, rows["method"] + " (" + rows["setting"] + ", " + rows["embedding_dim"] + ")"
@@ -199,4 +209,4 @@ def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _positions(names: Iterable[str]) -> dict[str, int]:
     """Place of each name where it stands first."""
-    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return {name: index for index, name in enumerate(dict.fromkeys(names))}

@@ -38,7 +38,7 @@ class Row:
     """One row.
 
     Attributes:
-        cells: in the order of the header.
+        cells: cells in the order of the header.
         origin: where its measured numbers come from, by what it is called; empty without any.
         trivial: whether it is there for the others to be held against, and no paper's.
     """
@@ -84,7 +84,7 @@ class ReaderTable:
     """One table for readers.
 
     Attributes:
-        name: by which Snakemake knows it.
+        name: name by which Snakemake knows it.
         title: what it shows.
         notes: how it was measured, and what to know about it.
         sections: one per data set, or per stand-in where several stand for the same one.
@@ -104,21 +104,21 @@ def for_readers(name: str, table: Mapping[str, Any], cells: pd.DataFrame, scale:
     """A table laid out for readers.
 
     Args:
-        name: of the table.
-        table: its entry of ``params/tables``.
-        cells: as ``read_cells`` returns them.
+        name: name of the table.
+        table: the table's entry of ``params/tables``.
+        cells: cells of the table, from ``read_cells``.
         scale: what the scale calls itself.
     """
     cells = shown_departures(cells)
-    found = []
+    sections = []
     for dataset, part in cells.groupby("dataset", sort=False):
         stand_ins = [stand_in for stand_in in part["stand_in"].unique() if stand_in]
         for stand_in in stand_ins or [""]:
-            own = part[part["stand_in"].isin([stand_in, ""])]
-            found.append(_section(str(dataset), stand_in, own, table))
+            rows = part[part["stand_in"].isin([stand_in, ""])]
+            sections.append(_section(str(dataset), stand_in, rows, table))
     printed = bool((cells["printed"] != "").any())
     stands_in = bool(cells["departs"].str.contains("D").any())
-    return ReaderTable(name, table["title"], table_notes(table, cells, scale), found, printed, stands_in)
+    return ReaderTable(name, table["title"], table_notes(table, cells, scale), sections, printed, stands_in)
 
 
 def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: Mapping[str, Any]) -> Section:
@@ -146,12 +146,12 @@ def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: Mapping[st
     )
 
 
-def _grid(cells: pd.DataFrame, chosen: pd.DataFrame, parts: pd.DataFrame, departs: set[str]) -> Grid | None:
+def _grid(cells: pd.DataFrame, selected: pd.DataFrame, parts: pd.DataFrame, departs: set[str]) -> Grid | None:
     """Some rows of a section; the best of a column is that of the whole section."""
-    if chosen.empty:
+    if selected.empty:
         return None
-    first = chosen.drop_duplicates("row").set_index("row")
-    ours = chosen[chosen["mean"].notna()].drop_duplicates("row").set_index("row")
+    first = selected.drop_duplicates("row").set_index("row")
+    ours = selected[selected["mean"].notna()].drop_duplicates("row").set_index("row")
     labels = map(label_words, first["label"], first["setting"], first["embedding_dim"])
     columns: dict[str, list[Cell]] = {"method": [Cell(label) for label in labels]}
     for metric, column in cells.groupby("metric", sort=False):
@@ -185,23 +185,23 @@ def _printed_parts(
     }
     values = {name: list(words[name].unique()) for name in wanted}
     differing = {name: words[name] for name in wanted if len(values[name]) > 1}
-    constant = [f"{name} {found[0]}" for name, found in values.items() if len(found) == 1 and found[0]]
+    constant = [f"{name} {distinct[0]}" for name, distinct in values.items() if len(distinct) == 1 and distinct[0]]
     return pd.DataFrame(differing), constant
 
 
 def _metric_columns(metric: str, column: pd.DataFrame, rows: pd.Index) -> dict[str, list[Cell]]:
     """Ours, the printed values and their difference, each left out where it holds nothing."""
-    found, name, here = {}, metric_words(metric), column.loc[column.index.intersection(rows)]
+    columns, name, here = {}, metric_words(metric), column.loc[column.index.intersection(rows)]
     if here["mean"].notna().any():
         cells = {row: Cell(_ours(cell), seeds=_seeds(cell)) for row, cell in here.iterrows()}
-        found[name] = _emphasised(metric, cells, column["mean"].round(1), rows)
+        columns[name] = _emphasised(metric, cells, column["mean"].round(1), rows)
     if (here["printed"] != "").any():
         cells = {row: Cell(_printed(cell)) for row, cell in here.iterrows()}
-        found[f"{name} printed"] = _emphasised(metric, cells, column["published"], rows)
+        columns[f"{name} printed"] = _emphasised(metric, cells, column["published"], rows)
     if here["difference"].notna().any():
         cells = {row: Cell(_difference(cell)) for row, cell in here.iterrows()}
-        found[f"{name} difference"] = [cells.get(row, Cell(DASH)) for row in rows]
-    return found
+        columns[f"{name} difference"] = [cells.get(row, Cell(DASH)) for row in rows]
+    return columns
 
 
 def _emphasised(metric: str, cells: Mapping[object, Cell], values: pd.Series, rows: pd.Index) -> list[Cell]:

@@ -26,8 +26,8 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
     """Notes on a whole table.
 
     Args:
-        table: its entry of ``params/tables``.
-        cells: as ``read_cells`` returns them.
+        table: the table's entry of ``params/tables``.
+        cells: cells of the table, from ``read_cells``.
         scale: what the scale calls itself.
     """
     measured = cells[cells["n"].notna()]
@@ -87,8 +87,8 @@ def _rests_on(measured: pd.DataFrame) -> str:
         for point in filter(None, text.split("; ")):
             rows.setdefault(point, []).append(label)
     return "; ".join(
-        point + ("" if set(own) == set(labels) else f" ({', '.join(dict.fromkeys(own))})")
-        for point, own in rows.items()
+        point + ("" if set(resting) == set(labels) else f" ({', '.join(dict.fromkeys(resting))})")
+        for point, resting in rows.items()
     )
 
 

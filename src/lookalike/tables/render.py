@@ -80,7 +80,7 @@ def page(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]
     Of own pictures, without any printed number, it says nothing of papers.
 
     Args:
-        tables: in the order of the page.
+        tables: all tables, in the order of the page.
         scale: what the scale calls itself.
         legend: what the marks in the column ``departs`` mean.
     """

@@ -16,7 +16,7 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
     Args:
         table: its entry of ``params/tables``; rows marked ``trivial`` speak of those above them, up to the trivial rows
             before.
-        cells: as ``read_cells`` returns them.
+        cells: cells of the table, from ``read_cells``.
 
     Returns:
         Sentences with the numbers: of metrics that have a mean over folds that one, else the first metric of the table.
@@ -26,9 +26,9 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
     datasets = list(measured["dataset"].unique())
     reached = {(cell["label"], cell["dataset"], cell["metric"]): cell["mean"] for cell in measured.to_dict("records")}
     below: dict[str, list[str]] = {}
-    for label, own, trivial in _held_against(table):
+    for label, named, trivial in _held_against(table):
         for answer in trivial:
-            for dataset in (name for name in datasets if name in own or not own):
+            for dataset in (name for name in datasets if name in named or not named):
                 lower = [
                     f"{metric_words(metric)} {reached[label, dataset, metric]:.1f} against {floor:.1f}"
                     for metric in metrics
@@ -46,7 +46,7 @@ def _held_against(table: Mapping[str, Any]) -> Iterator[tuple[str, list[str], li
     trivial: list[str] = []
     for row in [*table["rows"], {"label": ""}]:
         if trivial and not row.get("trivial"):
-            yield from ((label, own, trivial) for label, own in block)
+            yield from ((label, named, trivial) for label, named in block)
             block, trivial = [], []
         if row.get("trivial"):
             trivial.append(row["label"])

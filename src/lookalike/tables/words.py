@@ -44,10 +44,10 @@ def metric_words(name: str) -> str:
         return f"{metric_words(name.removeprefix('train_'))} on training pictures"
     if name.startswith("delta_"):
         return f"gain in {metric_words(name.removeprefix('delta_'))}"
-    if found := re.fullmatch(r"(mean|binary)_iou_(?:mean|fold(\d))", name):
-        return f"{found[1]} IoU" + (f", fold {found[2]}" if found[2] else "")
-    if found := re.fullmatch(r"mAP_(\w+)", name):
-        return f"mAP, {found[1]} level"
+    if match := re.fullmatch(r"(mean|binary)_iou_(?:mean|fold(\d))", name):
+        return f"{match[1]} IoU" + (f", fold {match[2]}" if match[2] else "")
+    if match := re.fullmatch(r"mAP_(\w+)", name):
+        return f"mAP, {match[1]} level"
     return {"rank1": "rank 1"}.get(name, name.replace("_", " "))
 
 
@@ -60,15 +60,15 @@ def label_words(label: str, setting: str, embedding_dim: str) -> str:
     """Label of a row: of a sweep without underscores and with Greek letters, of a printed row with its set-up in words.
 
     Args:
-        label: as the table calls the row.
-        setting: of the printed row, empty if there is none.
-        embedding_dim: likewise.
+        label: what the table calls the row.
+        setting: set-up of the printed row, empty if there is none.
+        embedding_dim: embedding size of the printed row, empty if there is none.
     """
     key = f" ({setting}, {embedding_dim})"
     if label.endswith(key):
         parts = [setting_words(setting), embedding_dim]
         return f"{label.removesuffix(key)} ({', '.join(part for part in parts if part)})"
-    with_letters = re.sub(r"\b(\w+)(?= = )", lambda found: SYMBOLS.get(found[1], found[1]), label)
+    with_letters = re.sub(r"\b(\w+)(?= = )", lambda match: SYMBOLS.get(match[1], match[1]), label)
     return with_letters.replace("_", " ")
 
 

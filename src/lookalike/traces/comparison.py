@@ -13,33 +13,35 @@ TOLERANCE = 1e-6
 ZERO = 1e-12
 
 
-def trace_difference(found: Trace, reference: Trace) -> str:
+def trace_difference(measured: Trace, reference: Trace) -> str:
     """The first quantity of a trace that is not the committed one, empty if there is none.
 
     Args:
-        found: lists of numbers by quantity.
+        measured: lists of numbers by quantity.
         reference: the committed ones.
 
     Returns:
-        Quantity, and where it is the place in its list, the reference and what was found.
+        Quantity, and where it differs the index in its list, the reference and what was measured.
     """
     for quantity, expected in reference.items():
-        values = found.get(quantity)
+        values = measured.get(quantity)
         if values is None:
             return f"{quantity}: the reference has it, this trace does not"
         if len(values) != len(expected):
             return f"{quantity}: reference of {len(expected)} numbers, found {len(values)}"
         allowed = max(TOLERANCE * max(map(abs, expected), default=0.0), ZERO)
-        for place, (value, number) in enumerate(zip(values, expected, strict=True)):
+        for index, (value, number) in enumerate(zip(values, expected, strict=True)):
             if not abs(value - number) <= allowed:
-                return f"{quantity}[{place}]: reference {number:.9g}, found {value:.9g}"
+                return f"{quantity}[{index}]: reference {number:.9g}, found {value:.9g}"
     return ""
 
 
-def trace_differences(found: Mapping[str, Trace], reference: Mapping[str, Trace]) -> dict[str, str]:
+def trace_differences(measured: Mapping[str, Trace], reference: Mapping[str, Trace]) -> dict[str, str]:
     """What differs, by trace: those of the reference that differ or are not there. New ones do not count."""
     differences = {
-        name: trace_difference(found[name], expected) if name in found else "the reference has it, this call does not"
+        name: trace_difference(measured[name], expected)
+        if name in measured
+        else "the reference has it, this call does not"
         for name, expected in reference.items()
     }
     return {name: difference for name, difference in differences.items() if difference}

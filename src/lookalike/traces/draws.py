@@ -47,8 +47,8 @@ def _columns(random: np.random.Generator, like: Tensor, weights: Tensor, *_: Any
         raise ValueError(f"a trace draws one column of each row, not {like.shape[-1]}")
     shares = weights.detach().double().cumsum(-1).numpy()
     places: NDArray[Any] = random.random((*like.shape[:-1], 1)) * shares[..., -1:]
-    found: NDArray[Any] = (shares < places).sum(axis=-1, keepdims=True)
-    return found
+    columns: NDArray[Any] = (shares < places).sum(axis=-1, keepdims=True)
+    return columns
 
 
 IN_PLACE: dict[Any, Draw] = {aten.uniform_: _uniform, aten.normal_: _normal, aten.exponential_: _exponential}
@@ -76,8 +76,8 @@ class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if packet in IN_PLACE:
             values = IN_PLACE[packet](self.random, result, *args[1:])
         elif packet in NEW:
-            draw, chosen = NEW[packet]
-            values = draw(self.random, result, *chosen(*args))
+            draw, select = NEW[packet]
+            values = draw(self.random, result, *select(*args))
         elif torch.Tag.nondeterministic_seeded in func.tags and packet not in SEEDS_ONLY:
             raise ValueError(f"a trace has no draws for {packet}; give it some in lookalike.traces.draws")
         else:

@@ -21,7 +21,7 @@ def mutated_traces(find: str, replace: str, requests: Mapping[str, Mapping[str, 
     Args:
         find: text that stands once in the package, in whatever module.
         replace: text in its place.
-        requests: by name, arguments of ``lookalike.stages.trace.trace`` but for ``output``.
+        requests: arguments of ``lookalike.stages.trace.trace`` but for ``output``, by name.
 
     Returns:
         The traces by name.

@@ -25,9 +25,9 @@ def write_pictures(folder: Path, specification: Mapping[str, Any]) -> str:
     """Write training and test pictures as a data set has them.
 
     Args:
-        folder: of the pictures.
-        specification: of the data set: where a test picture does not search its own set there are queries and
-            gallery, and a layout of CUHK03 has cameras, each with a tint of its own.
+        folder: folder to write the pictures to.
+        specification: content of the data set's file: where test pictures do not search their own set there are queries
+            and gallery, and a layout of CUHK03 has cameras, each with a tint of its own.
 
     Returns:
         Path of the manifest.

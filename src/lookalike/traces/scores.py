@@ -50,7 +50,7 @@ def watched_scores(
 
     Args:
         scoring: the recipe's ``evaluate.scoring``.
-        model: as for the scoring.
+        model: what the scoring reads.
         query: Q representations, at least 16.
         gallery: G representations.
         search: who searches whom.
