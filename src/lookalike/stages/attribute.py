@@ -50,10 +50,10 @@ def attribute(*, model: str, manifest: str, root: str, attributions: str, worker
     triplets = draw_triplets(torch.cat([role.labels for role in roles]), TRIPLETS, SEED)
     chunks = [triplets[:, columns].flatten().tolist() for columns in in_order(triplets.shape[1], BATCH)]
     parts = []
-    for images, chosen in batches(pictures, chunks, seed=SEED, device=device, workers=workers):
+    for images, rows in batches(pictures, chunks, seed=SEED, device=device, workers=workers):
         maps = attention.maps(images.view(3, -1, *images.shape[1:]), "triplet")
         heat = heat_map(maps, (images.shape[2], images.shape[3])).flatten(0, 1).cpu()
-        objects = [masks[row, SEED][0][0] > OBJECT for row in chosen.tolist() if len(masks)]
+        objects = [masks[row, SEED][0][0] > OBJECT for row in rows.tolist() if len(masks)]
         parts.append(described(heat, torch.stack(objects) if objects else None))
     means = {name: float(torch.cat([part[name] for part in parts]).mean()) for name in parts[0]}
     kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}

@@ -26,10 +26,10 @@ def claims(
 
     Args:
         claims: entries of ``params/claims.yaml`` by name.
-        runs: as ``lookalike.plan.claims.claim_runs`` gives them.
+        runs: rows of runs, from ``lookalike.plan.claims.claim_runs``.
         scale: what the scale calls itself.
         changed: JSON files with what the changed recipes reached, in the order of the runs.
-        baseline: likewise of the baselines.
+        baseline: JSON files of the baselines' metrics, in the same order.
         output: path without extension; ``.csv`` holds every comparison, ``.md`` is for readers.
 
     Raises:

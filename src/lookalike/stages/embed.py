@@ -68,8 +68,8 @@ def embed(
             kept = decoder.pictures(rows.paths, test_view, manifest=manifest, root=root)
             images = Images(rows.paths, test_view, kept)
             loader = Loader(images, device=device, workers=workers)
-            found = represent_images(represent, network, loader, batch_size=settings["batch_size"])
-            tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in found.items()}
+            represented = represent_images(represent, network, loader, batch_size=settings["batch_size"])
+            tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in represented.items()}
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint
     facts = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}

@@ -16,7 +16,7 @@ def episodes(*, manifest: str, listed: str, digest: str, shots: int, episodes: i
         listed: CSV to write.
         digest: text to write.
         shots: supports of each class.
-        episodes: of each fold in each draw.
+        episodes: number of each fold in each draw.
         draws: lists of episodes.
         ways: classes that a query shows for certain, 1 or 2.
 

@@ -46,7 +46,7 @@ def evaluate(
             scoring compares vectors, those of the training pictures with ``train_`` before their names and without
             levels; their epochs, how many ``queries`` had a label, how many were ``searched`` for, unlabelled ones too,
             in a ``gallery`` of how many, and how was searched.
-        levels: of the data set, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
+        levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         tracked: whether MLflow gets a copy.
 
     Raises:
@@ -75,10 +75,10 @@ def evaluate(
         network = load_model(model, checkpoint)[0].to(device) if reads_model else None
         scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, recall_at, coarse)
         if "labels/train" in tensors:
-            own = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at, {})
-            scores[checkpoint] |= {f"train_{name}": value for name, value in own.items()}
-    searched, found = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
-    counts = {"queries": labelled, "searched": searched, "gallery": found - (query == gallery)}
+            seen = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at, {})
+            scores[checkpoint] |= {f"train_{name}": value for name, value in seen.items()}
+    searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
+    counts = {"queries": labelled, "searched": searched, "gallery": listed - (query == gallery)}
     write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
     if tracked:
         seconds = time.monotonic() - began
@@ -160,7 +160,7 @@ def search_of(
 
     Args:
         settings: the recipe's ``evaluate`` section.
-        tensors: of the ``embed`` stage.
+        tensors: what the ``embed`` stage wrote.
         query: role that searches.
         gallery: role that is searched.
         recall_at: cut-offs; those beyond the gallery are left out.

@@ -26,17 +26,17 @@ def fidelity(
 
     Args:
         runs: rows of `lookalike.plan.trials.trial_runs`.
-        scale: at which they ran.
+        scale: scale at which they ran.
         overruled: names of the trials that the scale leaves nothing of.
         metrics: JSON files of the trials, in the order of the runs.
-        metrics_unchanged: those of the unchanged recipes, likewise.
+        metrics_unchanged: JSON files of the unchanged recipes, in the same order.
         output: path without extension of ``.csv`` and ``.md``.
         published: a copy of the document, empty for none.
     """
     files = zip(metrics, metrics_unchanged, strict=True)
     scored = [
-        {**run, "metrics": read_json(own)[CHECKPOINT], "metrics_unchanged": read_json(unchanged)[CHECKPOINT]}
-        for run, (own, unchanged) in zip(runs, files, strict=True)
+        {**run, "metrics": read_json(changed)[CHECKPOINT], "metrics_unchanged": read_json(unchanged)[CHECKPOINT]}
+        for run, (changed, unchanged) in zip(runs, files, strict=True)
     ]
     cells = fidelity_cells(scored)
     text = document(cells, overruled=overruled, scale=scale)

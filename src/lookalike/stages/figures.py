@@ -26,8 +26,8 @@ def figures(
 
     Args:
         name: a key of ``lookalike.figures.FIGURES``.
-        entry: of ``params/figures.yaml``.
-        runs: as ``lookalike.plan.figures.figure_runs`` gives them.
+        entry: the figure's entry of ``params/figures.yaml``.
+        runs: rows of runs, from ``lookalike.plan.figures.figure_runs``.
         scale: what the scale calls itself.
         files: one of each run, in the order of the runs.
         output: path without extension; ``.csv`` holds the data, ``.svg`` and ``.png`` the picture, ``.json``

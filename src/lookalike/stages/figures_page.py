@@ -19,12 +19,12 @@ def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None
     """Write the page: the verdicts on each figure by count, then all figures with their captions.
 
     Args:
-        figures: of each figure its path without extension, by its name, in the order of the page.
+        figures: path of each figure without extension, by its name, in the order of the page.
         scale: what the scale calls itself.
         output: Markdown to write, in the folder above.
     """
     checked = {name: read_json(f"{path}.json") for name, path in figures.items()}
-    seeds = max((found["seeds"] for found in checked.values()), default=0)
+    seeds = max((figure["seeds"] for figure in checked.values()), default=0)
     lines = [
         f"# Figures: {scale}",
         "How often the papers' words on a figure are so in the runs behind it. One run of each kind is no evidence for "
@@ -34,8 +34,11 @@ def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None
             [
                 f"| figure | {' | '.join(spoken(verdict, seeds) for verdict in Verdict)} |",
                 f"|:--{'|--:' * len(Verdict)}|",
-                *(f"| [{found['title']}](#{name}) | {_counts(found['checks'])} |" for name, found in checked.items()),
-                f"| all | {_counts([check for found in checked.values() for check in found['checks']])} |",
+                *(
+                    f"| [{figure['title']}](#{name}) | {_counts(figure['checks'])} |"
+                    for name, figure in checked.items()
+                ),
+                f"| all | {_counts([check for figure in checked.values() for check in figure['checks']])} |",
             ]
         ),
     ]

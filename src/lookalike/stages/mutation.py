@@ -16,9 +16,9 @@ def mutation(
     """Trace some recipes with a mistake in the code, and hold them against the committed traces.
 
     Args:
-        name: of the mutation.
-        entry: of ``params/mutations.yaml``.
-        requests: by ``recipe@dataset``, arguments of the stage ``trace`` but for its output.
+        name: name of the mutation.
+        entry: the mutation's entry of ``params/mutations.yaml``.
+        requests: arguments of the stage ``trace`` but for its output, by ``recipe@dataset``.
         reference: JSON with the committed traces.
         verdict: JSON to write: what the gate says of each recipe.
 
@@ -28,10 +28,10 @@ def mutation(
     """
     committed = read_json(reference)
     try:
-        found = mutated_traces(entry["find"], entry["replace"], requests)
+        traces = mutated_traces(entry["find"], entry["replace"], requests)
     except ValueError as error:
         raise ValueError(f"mutation {name} {error}") from None
-    differences = {trace: trace_difference(found[trace], committed[trace]) for trace in requests}
+    differences = {trace: trace_difference(traces[trace], committed[trace]) for trace in requests}
     for trace, difference in differences.items():
         print(f"{trace}: {difference or 'no difference'}")
     passed = [trace for trace, difference in differences.items() if not difference]
@@ -42,10 +42,10 @@ def mutation(
 
 def overview(verdicts: Sequence[str], *, report: str) -> None:
     """Write what closed the gate on each mutation, as Markdown."""
-    found = [read_json(path) for path in verdicts]
-    title = f"# Mutations\n\nThe gate closes on {len(found)} of {len(found)}.\n"
+    closed = [read_json(path) for path in verdicts]
+    title = f"# Mutations\n\nThe gate closes on {len(closed)} of {len(closed)}.\n"
     lines = [title, "| mutation | what | first difference |", "|:--|:--|:--|"]
-    for each in found:
-        trace, difference = next(iter(each["differences"].items()))
-        lines.append(f"| {each['name']} | {each['what']} | {trace}, {difference} |")
+    for mutant in closed:
+        trace, difference = next(iter(mutant["differences"].items()))
+        lines.append(f"| {mutant['name']} | {mutant['what']} | {trace}, {difference} |")
     write_text(report, "\n".join(lines) + "\n")

@@ -18,7 +18,7 @@ def pictures(settings: Mapping[str, Any], *, manifest: str, root: str, copied: s
         root: folder of the original pictures.
         copied: CSV to write: the rows of the copy, with paths relative to the CSV's own folder, in which the copy lies,
             and in ``name`` the originals' paths.
-        threads: that resize at the same time.
+        threads: number of pictures resized at the same time.
 
     Raises:
         ValueError: naming the first picture that cannot be read, unless those are skipped.

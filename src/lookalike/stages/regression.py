@@ -87,7 +87,7 @@ def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
     """Hold each setting against what the others would have committed, and write how many cells close the gate.
 
     Args:
-        settings: as `record` takes them.
+        settings: CSV of each table, by the setting they were measured under.
         report: Markdown to write.
 
     Raises:
@@ -113,8 +113,8 @@ def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
 
 def _different(traces: Mapping[str, str], reference: str) -> dict[str, str]:
     """What differs from the committed traces, by trace; all of it is printed."""
-    found = {name: read_json(path) for name, path in traces.items()}
-    differences = trace_differences(found, read_json(reference)) if reference else {}
+    measured = {name: read_json(path) for name, path in traces.items()}
+    differences = trace_differences(measured, read_json(reference)) if reference else {}
     for name, difference in differences.items():
         print(f"trace of {name} differs: {difference}")
     return differences

@@ -43,7 +43,7 @@ def segment(
         manifest: CSV of the split; only its masks of queries are opened, to count.
         root: folder of the pictures.
         episodes: CSV of the ``episodes`` stage.
-        digest: its SHA-256.
+        digest: file with the SHA-256 of ``episodes``.
         segmentations: JSON to write: per checkpoint what `scored` gives, and the share of empty maps; how many episodes
             were counted, and the epochs.
         tracked: whether MLflow gets a copy.

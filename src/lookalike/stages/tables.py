@@ -26,8 +26,8 @@ def tables(
     """Write one table as CSV, Markdown and LaTeX.
 
     Args:
-        name: of the table.
-        table: its entry of ``params/tables``.
+        name: name of the table.
+        table: the table's entry of ``params/tables``.
         runs: the runs behind it, as ``table_cells`` takes them, their metrics still in files.
         scale: what the scale calls itself.
         metrics: JSON files of the runs, in their order.
@@ -36,10 +36,10 @@ def tables(
     checkpoint = "last" if table.get("checkpoint") == "last" else "best"
     measured = [read_json(path) for path in metrics]
     scored = [
-        {**run, "metrics": found[checkpoint], "queries": found["queries"], "code": found.get("code", "")}
-        | {"departs": run["departs"] + OWN_SPLIT * (found.get("split") == "own") + OLDER * is_older(run, found)}
-        | (row_costs(run["timings"], found) if table.get("terms") else {})
-        for run, found in zip(runs, measured, strict=True)
+        {**run, "metrics": content[checkpoint], "queries": content["queries"], "code": content.get("code", "")}
+        | {"departs": run["departs"] + OWN_SPLIT * (content.get("split") == "own") + OLDER * is_older(run, content)}
+        | (row_costs(run["timings"], content) if table.get("terms") else {})
+        for run, content in zip(runs, measured, strict=True)
     ]
     with replacing(f"{output}.csv") as path:
         write_cells(path, table_cells(table, scored))

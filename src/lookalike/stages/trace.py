@@ -49,7 +49,7 @@ def trace(settings: Mapping[str, Any], *, specification: Mapping[str, Any], outp
 
     Args:
         settings: all sections of the recipe, of which batch and budget make way for a trace's own.
-        specification: of the data set whose protocol is traced; its pictures are not read.
+        specification: specification of the data set whose protocol is traced; its pictures are not read.
         output: JSON to write, lists of numbers by quantity: ``loss`` and ``gradient/<part>`` of each step, ``scores``
             of 16 pairs, where the scoring ranks ``ranking``, ``metrics/<name>``; of a recipe that segments, ``maps``
             and ``segmentation/<name>`` in place of the last three.
@@ -66,13 +66,13 @@ def trace(settings: Mapping[str, Any], *, specification: Mapping[str, Any], outp
         with gradient_norms() as norms:
             kept: dict[str, Any] = {"model": model, "history": history, "resume": f"{name}/unfinished"}
             train(training, seed=SEED, code="", **data, **kept)
-        found = {"loss": pd.read_csv(history)["loss"].tolist()}
-        found |= {f"gradient/{part}": values for part, values in norms.items()}
+        quantities = {"loss": pd.read_csv(history)["loss"].tolist()}
+        quantities |= {f"gradient/{part}": values for part, values in norms.items()}
         if segments:
-            found |= _segmented(segments, model, folder)
+            quantities |= _segmented(segments, model, folder)
         else:
-            found |= _evaluated(settings, specification, model, data)
-    write_json(output, found)
+            quantities |= _evaluated(settings, specification, model, data)
+    write_json(output, quantities)
 
 
 def _evaluated(
@@ -86,8 +86,8 @@ def _evaluated(
     roles = searching_roles(tensors)
     query, gallery = (representation(tensors, "best", role) for role in roles)
     search = search_of(settings["evaluate"], tensors, *roles, asked["recall_at"], {})
-    found = watched_scores(settings["evaluate"]["scoring"], load_model(model)[0], query, gallery, search)
-    return found | {f"metrics/{name}": [value] for name, value in read_json(metrics)["best"].items()}
+    quantities = watched_scores(settings["evaluate"]["scoring"], load_model(model)[0], query, gallery, search)
+    return quantities | {f"metrics/{name}": [value] for name, value in read_json(metrics)["best"].items()}
 
 
 def _segmented(settings: Mapping[str, Any], model: str, folder: Path) -> dict[str, list[float]]:
@@ -106,12 +106,12 @@ def _segmented(settings: Mapping[str, Any], model: str, folder: Path) -> dict[st
         segmentations=segmentations,
     )
     embedder, about = load_model(model)
-    chosen = read_episodes(Path(listed), ways=settings["ways"], **drawn)
+    scenes = read_episodes(Path(listed), ways=settings["ways"], **drawn)
     view = about["settings"]["test_image"]
-    maps, _ = attend(cast(Embedder, embedder), view, chosen, folder, device=torch.device("cpu"))
-    found = {"maps": maps.mean(dim=(-2, -1)).flatten().tolist()}
+    maps, _ = attend(cast(Embedder, embedder), view, scenes, folder, device=torch.device("cpu"))
+    quantities = {"maps": maps.mean(dim=(-2, -1)).flatten().tolist()}
     scores = read_json(segmentations)["best"]
-    return found | {f"segmentation/{name}": [value] for name, value in scores.items()}
+    return quantities | {f"segmentation/{name}": [value] for name, value in scores.items()}
 
 
 if __name__ == "__main__":

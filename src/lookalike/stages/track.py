@@ -16,8 +16,8 @@ def track(table: str, config: Mapping[str, Any]) -> None:
     It comes after the table, not with the training: which tables a call asks for is no reason to train again.
 
     Args:
-        table: its name.
-        config: of the call.
+        table: name of the table.
+        config: configuration of the call.
     """
     plan = Plan(config)
     if plan.tracking:
