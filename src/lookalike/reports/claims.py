@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 
 from lookalike.statistics.pairs import Difference, paired_difference
+from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.tables.layout import DASH
 
-HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]
 Claims = Mapping[str, Mapping[str, Any]]
 
 
-def verdict(direction: str, difference: Difference) -> str:
+def verdict(direction: str, difference: Difference) -> Verdict:
     """Whether a difference is what was claimed.
 
     Args:
@@ -27,10 +27,10 @@ def verdict(direction: str, difference: Difference) -> str:
         where it lies on the other side or no seed differs at all, else ``undecided``.
     """
     found = difference.verdict
-    if found == "undecided":
-        return UNDECIDED
-    wanted = ("higher", "lower") if direction == "different" else (direction,)
-    return HOLDS if found in wanted else FAILS
+    if found == Verdict.UNDECIDED:
+        return found
+    wanted = (Verdict.HIGHER, Verdict.LOWER) if direction == "different" else (Verdict(direction),)
+    return Verdict.HOLDS if found in wanted else Verdict.FAILS
 
 
 def claim_cells(claims: Claims, runs: pd.DataFrame) -> pd.DataFrame:
@@ -67,12 +67,12 @@ def claim_summaries(claims: Claims, runs: pd.DataFrame) -> pd.DataFrame:
         Columns ``claim``, the measured ones of `claim_cells`, and the numbers of cells ``holds, does not hold,
         undecided``. A claim without a run at this scale has numbers of zero, and nothing else.
     """
-    verdicts = claim_cells(claims, runs).groupby("claim")["verdict"].value_counts()
+    cells = claim_cells(claims, runs)
     rows: list[dict[str, Any]] = []
     for name, claim in claims.items():
         own = runs[runs["claim"] == name]
         by_seed = own.groupby("seed", as_index=False)[["changed_value", "baseline_value"]].mean()
-        counts = {each: int(verdicts.get((name, each), 0)) for each in (HOLDS, FAILS, UNDECIDED)}
+        counts = counted(cells.loc[cells["claim"] == name, "verdict"], OF_CLAIMS)
         rows.append({"claim": name} | (_compared(by_seed, claim["direction"]) if len(own) else {}) | counts)
     return pd.DataFrame(rows)
 
@@ -132,7 +132,7 @@ def _summary_line(claim: Mapping[str, Any], row: pd.Series) -> dict[str, str]:
         "claimed": f"{claim['metric']} {claim['direction']}",
         "difference on average": _interval(row) if tested else DASH,
         "on average": row["verdict"] if tested else "not tested: no data",
-        **{each: str(row[each]) for each in (HOLDS, FAILS, UNDECIDED)},
+        **{each: str(row[each]) for each in OF_CLAIMS},
     }
 
 

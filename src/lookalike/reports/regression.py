@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 
 from lookalike.reports.tolerance import KEY, QUERIES, measured_cells
+from lookalike.statistics.verdict import Verdict
 
 DEVIATIONS = 3.0  # of the larger deviation over seeds, ours or the printed one, for printed numbers
 # Better by so many tolerances, a number comes from a mistake (self matches counted, test classes trained on) until
 # somebody has looked and committed it.
 SUSPICIOUS = 1.5
-VERDICTS = ["pass", "worse", "better", "suspicious", "missing", "new", "undecided"]
+CLOSING = (Verdict.WORSE, Verdict.SUSPICIOUS, Verdict.MISSING)
 COLUMNS = [*KEY, "reference", "measured", "difference", "tolerance", "verdict"]
 
 
@@ -52,16 +53,16 @@ def compare_printed(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _judged(cells: pd.DataFrame) -> pd.DataFrame:
-    cells = cells.assign(difference=cells["measured"] - cells["reference"], verdict="pass")
-    cells.loc[cells["difference"] < -cells["tolerance"], "verdict"] = "worse"
-    cells.loc[cells["difference"] > cells["tolerance"], "verdict"] = "better"
-    cells.loc[cells["difference"] > SUSPICIOUS * cells["tolerance"], "verdict"] = "suspicious"
-    cells.loc[cells["tolerance"].isna(), "verdict"] = "undecided"
-    cells.loc[cells["reference"].isna(), "verdict"] = "new"
-    cells.loc[cells["measured"].isna(), "verdict"] = "missing"
+    cells = cells.assign(difference=cells["measured"] - cells["reference"], verdict=Verdict.PASS)
+    cells.loc[cells["difference"] < -cells["tolerance"], "verdict"] = Verdict.WORSE
+    cells.loc[cells["difference"] > cells["tolerance"], "verdict"] = Verdict.BETTER
+    cells.loc[cells["difference"] > SUSPICIOUS * cells["tolerance"], "verdict"] = Verdict.SUSPICIOUS
+    cells.loc[cells["tolerance"].isna(), "verdict"] = Verdict.UNDECIDED
+    cells.loc[cells["reference"].isna(), "verdict"] = Verdict.NEW
+    cells.loc[cells["measured"].isna(), "verdict"] = Verdict.MISSING
     return cells[COLUMNS].reset_index(drop=True)
 
 
 def lost(comparison: pd.DataFrame) -> pd.DataFrame:
     """The cells that close the gate: worse than their reference, too good to be true, or missing."""
-    return comparison[comparison["verdict"].isin(["worse", "suspicious", "missing"])]
+    return comparison[comparison["verdict"].isin(CLOSING)]

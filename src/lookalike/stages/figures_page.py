@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from lookalike.figures.parts.caption import spoken
-from lookalike.figures.parts.form import Verdict
 from lookalike.files import read_json, write_text
+from lookalike.statistics.verdict import OF_FIGURES, counted
 
 HEADING = re.compile(r"^# ")
 PICTURE = re.compile(r"\]\((\w+\.png)\)")
@@ -32,8 +31,8 @@ def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None
         "whatever is trained; *measured* are numbers about which a paper says nothing.",
         "\n".join(
             [
-                f"| figure | {' | '.join(spoken(verdict, seeds) for verdict in Verdict)} |",
-                f"|:--{'|--:' * len(Verdict)}|",
+                f"| figure | {' | '.join(spoken(verdict, seeds) for verdict in OF_FIGURES)} |",
+                f"|:--{'|--:' * len(OF_FIGURES)}|",
                 *(
                     f"| [{figure['title']}](#{name}) | {_counts(figure['checks'])} |"
                     for name, figure in checked.items()
@@ -50,5 +49,5 @@ def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None
 
 def _counts(checks: list[dict[str, str]]) -> str:
     """How often each verdict was reached, as cells."""
-    counts = Counter(check["verdict"] for check in checks)
-    return " | ".join(str(counts[verdict] or "") for verdict in Verdict)
+    counts = counted((check["verdict"] for check in checks), OF_FIGURES)
+    return " | ".join(str(count or "") for count in counts.values())

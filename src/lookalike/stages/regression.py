@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from lookalike.files import read_json, write_text
-from lookalike.reports.regression import VERDICTS, compare, compare_printed, lost
+from lookalike.reports.regression import compare, compare_printed, lost
 from lookalike.reports.tolerance import measured_cells, reference_cells
+from lookalike.statistics.verdict import OF_NUMBERS, counted
 from lookalike.traces.comparison import as_text, trace_differences
 
 
@@ -49,8 +50,8 @@ def regression(
             text.append("None at this scale.")
             continue
         print(f"{title}\n{comparison.to_string(index=False, float_format='%.2f')}\n")
-        counts = comparison["verdict"].value_counts().reindex(VERDICTS).dropna()
-        text.append(", ".join(f"{count:.0f} {verdict}" for verdict, count in counts.items()) + ".")
+        counts = counted(comparison["verdict"], OF_NUMBERS)
+        text.append(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) + ".")
         text.append(comparison.to_markdown(index=False, floatfmt=".2f"))
         closed, judged = closed + len(lost(comparison)), judged + len(comparison)
     if reference_traces:

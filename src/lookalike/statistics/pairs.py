@@ -9,6 +9,8 @@ from math import nan, sqrt
 import numpy as np
 from scipy.special import stdtrit as student_quantile  # scipy.stats takes a second longer to import
 
+from lookalike.statistics.verdict import Verdict
+
 CONFIDENCE = 0.95
 
 
@@ -29,13 +31,13 @@ class Difference:
     n: int
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """``higher`` or ``lower`` if the interval leaves zero out, ``equal`` if no pair differs, or ``undecided``."""
         if self.low > 0:
-            return "higher"
+            return Verdict.HIGHER
         if self.high < 0:
-            return "lower"
-        return "equal" if self.mean == self.low == self.high == 0 else "undecided"
+            return Verdict.LOWER
+        return Verdict.EQUAL if self.mean == self.low == self.high == 0 else Verdict.UNDECIDED
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> Difference:

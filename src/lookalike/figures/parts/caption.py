@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lookalike.figures.parts.form import Check, Run, Verdict
+from lookalike.figures.parts.form import Check, Run
+from lookalike.statistics.verdict import Verdict
 
 OF_RUNS = (Verdict.YES, Verdict.NO, Verdict.UNDECIDED)
 

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from lookalike.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
-
-
-class Verdict(StrEnum):
-    """What a check comes to. All but the computed ones speak of the runs that a figure reads and of nothing beyond."""
-
-    YES = "yes"
-    NO = "no"
-    UNDECIDED = "undecided"
-    COMPUTED_YES = "computed: yes"
-    COMPUTED_NO = "computed: no"
-    MEASURED = "measured"
 
 
 @dataclass(frozen=True)
@@ -71,7 +61,7 @@ class Check:
 
     @property
     def verdict(self) -> Verdict:
-        """In a word or two."""
+        """One of `lookalike.statistics.verdict.OF_FIGURES`."""
         if self.holds is None:
             return Verdict.UNDECIDED if self.claimed else Verdict.MEASURED
         if self.computed:

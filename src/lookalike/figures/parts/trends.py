@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Check
+from lookalike.statistics.verdict import Verdict
 
 RISING = 0.5  # rank correlation from which a series counts as rising
 MOST = 0.75  # share of cases from which they count as most; in between their number says no more than a coin
@@ -34,7 +35,7 @@ def difference(first: pd.Series[float], second: pd.Series[float]) -> tuple[str, 
     if found.n == 1:
         return f"{found.mean:+.1f} points, one seed", found.mean > 0
     interval = f"95 % interval {found.low:+.1f} to {found.high:+.1f}, {found.n} seeds"
-    decided = {"higher": True, "lower": False, "equal": False}.get(found.verdict)
+    decided = {Verdict.HIGHER: True, Verdict.LOWER: False, Verdict.EQUAL: False}.get(found.verdict)
     return f"{found.mean:+.1f} points ({interval}{'' if decided is not None else ', undecided'})", decided
 
 
