@@ -48,6 +48,23 @@ def test_a_data_set_has_a_split_a_folder_a_record_and_its_protocol(inputs):
     assert inputs.copies == {}
 
 
+def test_a_split_follows_the_download_unless_it_was_made_before_it_did(params):
+    (params.parent / "data" / "splits").mkdir(parents=True)
+    record, manifest = "data/figurines_birds.json", "data/splits/figurines_birds.csv"
+    plan = inputs_of().plan
+    for made_of in (None, [record], []):
+        assert Inputs(plan, {manifest: made_of}.get).download(job()) == record
+    (params.parent / manifest).touch()
+    for made_of, expected in ((None, record), ([record], record), ([], [])):
+        assert Inputs(plan, {manifest: made_of}.get).download(job()) == expected
+
+
+def test_a_folder_of_the_users_own_has_no_download():
+    for pictures, expected in (({"folder": "there"}, []), ({"archive": "street.tar"}, "data/mine/street.json")):
+        inputs = inputs_of(name="mine", datasets={"street": {"layout": "folder", **pictures}})
+        assert inputs.download(job(dataset="street")) == expected
+
+
 def test_copies_are_read_in_place_of_the_originals_where_the_call_asks_for_them():
     cache = {"shorter_side_px": 48, "encoding": "png", "broken": "skip"}
     inputs = inputs_of(picture_cache=cache)

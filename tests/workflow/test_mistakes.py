@@ -86,7 +86,7 @@ def test_an_archive_that_cannot_be_had_is_said_as_the_stage_says_it(shared):
     text = re.sub(r"https?://[^/\s\]]+", "http://127.0.0.1:9", specification.read_text())
     specification.write_text(text)
     done = shared.typed("--cores 1 --config scale=paper -- data/splits/sop.csv")
-    assert re.match(r"failed: Get and split sop: .*(cannot be fetched|By hand)", last_line(done)), done.stderr
+    assert re.match(r"failed: Get sop: .*(cannot be fetched|By hand)", last_line(done)), done.stderr
 
 
 def test_a_full_disk_is_one_line_that_names_the_file(project):

@@ -57,13 +57,28 @@ def copy(finished, tmp_path):
     return type(finished)(tmp_path / "copy")
 
 
+@pytest.fixture
+def packed(project):
+    """The project with its pictures in an archive, which are had by a download."""
+    shutil.make_archive(str(project.root / "pictures"), "tar", project.root / "pictures")
+    project.edit("own.yaml", "folder: pictures", "archive: pictures.tar")
+    return project
+
+
 def planned(project):
     """Jobs that the next call would run, as `rule recipe`."""
     done = project.run(f"-n {LINE}")
     assert done.returncode == 0, done.stderr
     text = done.stdout + done.stderr
-    verbs = "Get and split|Get|Train|Embed .+ with|Evaluate|Assemble"
+    verbs = "Get|Split|Train|Embed .+ with|Evaluate|Assemble"
     return sorted(set(re.findall(rf"Job \d+: ((?:{verbs}) \w+)", text)))
+
+
+def jobs_of_split(project, line=""):
+    """Rules that the next call would run to make the split of the pictures."""
+    done = project.run(f"-n --cores 1 --configfile own.yaml data/own/splits/pictures.csv {line}")
+    assert done.returncode == 0, done.stderr
+    return sorted(set(re.findall(r"^(\w+) +\d+$", done.stdout + done.stderr, re.MULTILINE)) - {"total"})
 
 
 def wait_for_training(project, call):
@@ -154,6 +169,26 @@ def test_a_changed_picture_is_noticed_when_the_split_is_made_again(copy):
     done = copy.run(f"{LINE} --forcerun split --until split")
     assert done.returncode == 0, done.stderr
     assert (copy.root / "data" / "own" / "splits" / "pictures.csv").read_text() != before
+
+
+def test_a_download_comes_before_the_split_and_had_again_splits_nothing_again(packed):
+    assert jobs_of_split(packed) == ["download", "split"]
+    assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
+    assert jobs_of_split(packed) == []
+    assert jobs_of_split(packed, "--forcerun download") == ["download"]
+    (packed.root / "data/own/pictures.json").touch()
+    assert jobs_of_split(packed) == []
+
+
+def test_a_split_from_before_it_followed_the_download_is_not_made_again(packed):
+    rule = "workflow/rules/split.smk"
+    packed.edit(rule, "ancient(inputs.download)", "[]")
+    assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
+    packed.edit(rule, "record=[]", "record=ancient(inputs.download)")
+    assert jobs_of_split(packed) == []
+    (packed.root / "data/own/pictures.json").unlink()
+    (packed.root / "data/own/splits/pictures.csv").unlink()
+    assert jobs_of_split(packed) == ["download", "split"]
 
 
 def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(finished, tmp_path):

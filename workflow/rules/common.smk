@@ -39,12 +39,17 @@ def recorded(file):
     return bool(workflow.persistence.metadata(IOFile(file)))
 
 
+def made_of(file):
+    """Input files that Snakemake made a file of, ``None`` for a file that it has not made."""
+    return workflow.persistence.input(IOFile(file))
+
+
 @told
 def read_all():
     """Read and check all of `params/`, also what this call does not need."""
     for path in workflow.configfiles:  # Snakemake reads these without a word on duplicate keys
         read_yaml(Path(path).absolute())
-    inputs = Inputs(Plan(config))
+    inputs = Inputs(Plan(config), made_of)
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them
@@ -91,7 +96,7 @@ def preload():
 @told
 def refuse_missing_archives():
     """Before the first job, not hours later when it is the turn of a data set that only a person can fetch."""
-    names = {job.wildcards.dataset for job in workflow.dag.needrun_jobs() if job.rule.name == "split"}
+    names = {job.wildcards.dataset for job in workflow.dag.needrun_jobs() if job.rule.name in ("download", "split")}
     check_archives([plan.datasets[name] for name in sorted(names)], Path(config["archives"]))
 
 

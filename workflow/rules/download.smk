@@ -1,3 +1,4 @@
+# Runs where there is no record yet. Of what changes later `split` is told, which brings the data set up to date first.
 rule download:
     output:
         record=f"{DATA}/{{dataset}}.json",

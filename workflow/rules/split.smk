@@ -1,6 +1,7 @@
 rule split:
-    # No input: this stage brings the download up to date by itself, as DVC does with stages that depend on each other.
-    # A data set that DVC checks out again is newer, but no reason to run anything again.
+    input:
+        # A data set that DVC checks out again, or that is had again, is newer, but no reason to run anything again.
+        record=ancient(inputs.download),
     output:
         manifest=f"{DATA}/splits/{{dataset}}.csv",
     log:
@@ -17,6 +18,6 @@ rule split:
             "lookalike.data.screening:screened",
         ),
     message:
-        "Get and split {wildcards.dataset}"
+        "Split {wildcards.dataset}"
     script:
         "../scripts/split.py"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lookalike.parameters import Settings
-from lookalike.paths import episodes_of
+from lookalike.paths import episodes_of, project_root
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
@@ -26,12 +26,14 @@ class Inputs:
 
     Args:
         plan: of the call.
+        made_of: input files that Snakemake made a file of, ``None`` for a file that it has not made.
 
     A name that does not exist is a ``ValueError`` with the nearest one, a run that cannot be likewise.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, made_of: Callable[[str], list[str] | None] = lambda file: None) -> None:
         self.plan = plan
+        self._made_of = made_of
         self.results_folder = f"results/{plan.folder}"
         self._wanted: set[tuple[str, str]] = set()
 
@@ -102,6 +104,16 @@ class Inputs:
     def record(self, wildcards: Any) -> str:
         """What the download of a job's data set leaves."""
         return str(self.dataset(wildcards).record)
+
+    def download(self, wildcards: Any) -> str | list[str]:
+        """Record of the download that a job's split follows.
+
+        Nothing where nothing is downloaded. Nothing either for a split that is there and was made before splits read
+        the record: Snakemake would take it for a new input, and make the split and every training on it again.
+        """
+        manifest = self.manifest(wildcards)
+        is_older = self._made_of(manifest) == [] and (project_root() / manifest).is_file()
+        return self.record(wildcards) if self.dataset(wildcards).is_downloaded and not is_older else []
 
     def broken_pictures(self, wildcards: Any) -> str:
         """What to do about a picture that cannot be read, as copies of the data set say it."""

@@ -35,6 +35,11 @@ class Dataset:
         return str(self.specification.get("folder", f"{self.folder}/{self.name}"))
 
     @property
+    def is_downloaded(self) -> bool:
+        """Whether its pictures are fetched, unpacked or drawn first; a folder of the user's own is there already."""
+        return "folder" not in self.specification
+
+    @property
     def trained_on(self) -> str | None:
         """Another data set of the scale whose models embed this one, ``None`` for one with training classes."""
         return self.specification.get("trained_on")

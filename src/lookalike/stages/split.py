@@ -22,7 +22,9 @@ from lookalike.stages.download import download
 def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int = 1) -> None:
     """Write the manifest that every later stage reads instead of the data set's own files.
 
-    The data set is brought up to date first. Each picture is decoded once, so that none ends a training.
+    The data set is brought up to date first, since it may have changed after its download: DVC looks at the code and
+    parameters behind it, and an archive of the user's own is known by its bytes. Each picture is decoded once, so that
+    none ends a training.
 
     Args:
         plan: of the call.
@@ -39,7 +41,7 @@ def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int
     root = Path(dataset.root)
     broken = plan.picture_cache["broken"] if plan.picture_cache else "stop"
     if not dataset.own:
-        reproduce(f"split@{name}", [dataset.record, manifest], archives)
+        reproduce(f"split@{name}", [manifest], archives)
         check_readable(read_manifest(Path(manifest)), root, broken, processes=processes)
         return
     download(dataset, archives=archives)

@@ -31,12 +31,19 @@ def test_a_run_that_two_tables_show_is_one_run():
     assert len(plan.runs) > len(distinct_runs(plan)) == len({*distinct_runs(plan)})
 
 
-def test_seeds_multiply_all_but_splits_and_tables():
+def test_seeds_multiply_all_but_data_and_tables():
     one, three = (job_counts(Plan({**MINI, "tables": ["avsl_1"], "seeds": seeds})) for seeds in ([0], [0, 1, 2]))
     assert [three[stage] for stage in ("train", "embed", "evaluate")] == [
         3 * one[stage] for stage in ("train", "embed", "evaluate")
     ]
-    assert (three["split"], three["table"]) == (one["split"], one["table"]) == (3, 1)
+    others = ("download", "split", "table")
+    assert [three[rule] for rule in others] == [one[rule] for rule in others] == [3, 3, 1]
+
+
+def test_a_folder_that_is_read_in_place_is_split_but_not_downloaded():
+    own = {"name": "mine", "datasets": {"street": {"layout": "folder", "folder": "street"}}}
+    counts = job_counts(Plan({**MINI, **own}))
+    assert (counts["download"], counts["split"]) == (0, 1)
 
 
 def test_copies_of_pictures_are_counted_where_they_are_asked_for():

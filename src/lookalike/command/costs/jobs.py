@@ -43,7 +43,8 @@ def job_counts(plan: Plan) -> dict[str, int]:
     jobs = distinct_jobs(plan)
     others = strangers_of(plan, jobs)
     copied = {*others, *(job.dataset for job in jobs if job.stage in ("train", "embed"))}
-    counts = {"split": len(others | {job.dataset for job in jobs})}
+    datasets = others | {job.dataset for job in jobs}
+    counts = {"download": sum(plan.datasets[name].is_downloaded for name in datasets), "split": len(datasets)}
     counts["pictures"] = sum(plan.picture_cache_of(dataset) is not None for dataset in copied)
     counts |= {stage: sum(job.stage == stage for job in jobs) for stage in STAGES}
     for rule, ways in (("episodes", 1), ("two_way_episodes", 2)):
