@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -113,17 +114,23 @@ def test_ctrl_c_and_a_second_call_are_one_line_each(project):
         text=True,
         process_group=0,
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        # A shell lets what it starts in the background ignore Ctrl-C, and these tests may run there.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 300
-    while not list(project.root.glob("results/own/models/**/.seed0.unfinished")):
-        assert first.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    second = last_line(project.typed(line))
-    assert second.startswith("another call is at work on these files in this folder")
-    assert "unlock" not in second
-    os.killpg(first.pid, signal.SIGINT)  # to all processes, as a terminal does
-    _, said = first.communicate(timeout=120)
+    try:
+        deadline = time.monotonic() + 300
+        while not list(project.root.glob("results/own/models/**/.seed0.unfinished")):
+            assert first.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        second = last_line(project.typed(line))
+        assert second.startswith("another call is at work on these files in this folder")
+        assert "unlock" not in second
+        os.killpg(first.pid, signal.SIGINT)  # to all processes, as a terminal does
+        _, said = first.communicate(timeout=120)
+    finally:
+        with suppress(ProcessLookupError):  # unless a check above has failed, nothing is left of it
+            os.killpg(first.pid, signal.SIGKILL)
     assert first.returncode not in (0, None)
     assert re.match(
         r"Stopped on request: 1 of 4 jobs done, .* The same line goes on from here\.$", said.splitlines()[-1]
