@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from lookalike.files import replacing, write_tensors
 from lookalike.learners import LEARNERS
@@ -24,9 +26,28 @@ from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
 from lookalike.training.inference import SEARCHED_AT_ONCE, represent_images
 from lookalike.training.learner import Learner, named
-from lookalike.training.loop import fit, seed_everything
+from lookalike.training.loop import Fit, fit, seed_everything
 from lookalike.training.noise import disturbed
 from lookalike.training.roles import pictures_of_super, read_role, test_roles
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `fit` starts from.
+
+    Attributes:
+        images: training pictures in the recipe's view.
+        labels: ``(N,)`` int64, of these, counted from 0.
+        learner: on its device, with the weights that the seed draws.
+        sampler: of their batches.
+        facts: number of classes, digests of data and first weights, and which pictures took the place of others.
+    """
+
+    images: Images
+    labels: Tensor
+    learner: Learner
+    sampler: Any
+    facts: dict[str, Any]
 
 
 def train(
@@ -72,72 +93,105 @@ def train(
     """
     device = job_device()
     seed_everything(seed)
-    training = read_role(manifest, root, "train")
-    others: list[Path] = []
-    if strangers_super is not None:
-        others = pictures_of_super(strangers, strangers_root, strangers_super)
-    elif strangers:
-        others = read_role(strangers, strangers_root, "train").paths
-    learns, view = settings["loss"] is not None, settings["image"]
+    learns = settings["loss"] is not None
     decoder = Decoder(**(decoded or {}), threads=workers + 1) if learns else Decoder()
-    kept = decoder.pictures(training.paths, view, manifest=manifest, root=root)
-    if others:
-        kept += decoder.pictures(others, view, manifest=strangers, root=strangers_root)
-    training = disturbed(training, settings["noise"], others, seed=seed)
-    labels, classes = training.numbered()
-    learner = LEARNERS[settings["method"]["name"]](settings, classes=classes).to(device)
-    learner.model.to(memory_format=torch.channels_last)
-    accelerate(learner.model, settings["acceleration"])
-    budget = dict(settings["budget"])
-    if not learns:
-        budget["epochs"] = 0  # nothing to learn: the network is used as it comes
-    sampler = build_sampler(
-        *named(settings["sampler"]),
-        labels=labels,
-        coarse_labels=training.coarse.get("super"),
-        batch_size=settings["batch_size"],
+    prepared = _prepare(
+        settings,
         seed=seed,
-        batches=budget["batches_per_epoch"],
+        manifest=manifest,
+        root=root,
+        strangers=strangers,
+        strangers_root=strangers_root,
+        strangers_super=strangers_super,
+        decoder=decoder,
+        device=device,
     )
-    facts = {
-        "seed": seed,
-        "code": code,
-        "classes": classes,
-        "data": hashlib.sha256(b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)).hexdigest(),
-        "weights": weights_digest(settings["backbone"]["weights"]),
-    }
-    if strangers_super is not None:
-        facts["strangers_super"] = strangers_super
     selected = best_epoch(selection) if selection else None
-    if selected is not None:
-        facts["selected_epoch"] = selected
-    about = {"settings": dict(settings), **facts}
-    digest = hashlib.sha256(canonical(about).encode()).hexdigest()
-    unfinished = ResumeFile(Path(resume), digest, every_s=resume_every_s)
+    chosen = {} if selected is None else {"selected_epoch": selected}
+    about = {"settings": dict(settings), "seed": seed, "code": code, **prepared.facts, **chosen}
+    unfinished = ResumeFile(Path(resume), _digest(canonical(about).encode()), every_s=resume_every_s)
     with Tracked(model if tracked else "", about, device=str(device)) as copy:
         fitted = fit(
-            learner,
-            Loader(Images(training.paths, view, kept), device=device, workers=workers),
-            labels,
-            sampler,
-            {**settings, "budget": budget},
+            prepared.learner,
+            Loader(prepared.images, device=device, workers=workers),
+            prepared.labels,
+            prepared.sampler,
+            # Without a loss there is nothing to learn: the network is used as it comes.
+            settings if learns else {**settings, "budget": {**settings["budget"], "epochs": 0}},
             seed=seed,
-            measure=_measure(learner, settings, manifest, root, decoder, device=device, workers=workers),
+            measure=_measure(prepared.learner, settings, manifest, root, decoder, device=device, workers=workers),
             resume=unfinished,
             device=device,
             after_epoch=copy.epoch,
             keep=selected,
         )
-        with replacing(history) as path:
-            found = pd.DataFrame(fitted.history)
-            first = ["epoch", "loss", "R@1"]
-            found.reindex(columns=[*first, *found.columns.difference(first)]).to_csv(path, index=False)
-        epochs = len(fitted.history)
-        reached = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
-        states = {f"{kind}/{key}": value for kind, state in reached.items() for key, value in state.items()}
-        write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
+        _write(fitted, about, model=model, history=history)
         copy.history(history)
     unfinished.remove()
+
+
+def _prepare(
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    manifest: str,
+    root: str,
+    strangers: str,
+    strangers_root: str,
+    strangers_super: int | None,
+    decoder: Decoder,
+    device: torch.device,
+) -> Prepared:
+    """Pictures with the noise of the recipe, a learner with its first weights, and what a result says of both."""
+    pictures = read_role(manifest, root, "train")
+    kept = decoder.pictures(pictures.paths, settings["image"], manifest=manifest, root=root)
+    others = _strangers(strangers, strangers_root, strangers_super)
+    if others:
+        kept += decoder.pictures(others, settings["image"], manifest=strangers, root=strangers_root)
+    pictures = disturbed(pictures, settings["noise"], others, seed=seed)
+    labels, classes = pictures.numbered()
+    learner = LEARNERS[settings["method"]["name"]](settings, classes=classes).to(device)
+    learner.model.to(memory_format=torch.channels_last)
+    accelerate(learner.model, settings["acceleration"])
+    sampler = build_sampler(
+        *named(settings["sampler"]),
+        labels=labels,
+        coarse_labels=pictures.coarse.get("super"),
+        batch_size=settings["batch_size"],
+        seed=seed,
+        batches=settings["budget"]["batches_per_epoch"],
+    )
+    facts = {
+        "classes": classes,
+        "data": _digest(b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)),
+        "weights": weights_digest(settings["backbone"]["weights"]),
+    }
+    if strangers_super is not None:
+        facts["strangers_super"] = strangers_super
+    return Prepared(Images(pictures.paths, settings["image"], kept), labels, learner, sampler, facts)
+
+
+def _strangers(manifest: str, root: str, number: int | None) -> list[Path]:
+    """Pictures of one coarse class of a manifest, without a number its training pictures; none without a manifest."""
+    if number is not None:
+        return pictures_of_super(manifest, root, number)
+    return read_role(manifest, root, "train").paths if manifest else []
+
+
+def _write(fitted: Fit, about: Mapping[str, Any], *, model: str, history: str) -> None:
+    """Write the history, and then the states of the last epoch and of the best one."""
+    with replacing(history) as path:
+        found = pd.DataFrame(fitted.history)
+        first = ["epoch", "loss", "R@1"]
+        found.reindex(columns=[*first, *found.columns.difference(first)]).to_csv(path, index=False)
+    epochs = len(fitted.history)
+    reached = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
+    states = {f"{kind}/{key}": value for kind, state in reached.items() for key, value in state.items()}
+    write_tensors(model, states, {**about, "epochs": epochs, "best_epoch": fitted.best_epoch})
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def best_epoch(history: str) -> int:
