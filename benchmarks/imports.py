@@ -92,13 +92,12 @@ def make_training(plan: Plan, folder: Path) -> dict[str, Any]:
     obtain(dataset.specification, root, folder, folder / "record.json")
     assign(dataset.specification, root, manifest)
     names = {"model": "model.safetensors", "history": "history.csv", "resume": "unfinished", "log": "log"}
-    tags = {"scale": plan.scale, "recipe": RECIPE, "dataset": DATASET, "seed": "0", "experiment": "imports"}
     return {
         **{key: str(folder / name) for key, name in names.items()},
         "settings": plan.settings(RECIPE, DATASET)["train"],
         "seed": 0,
         "code": "",
-        "tags": tags,
+        "tracked": True,
         "manifest": str(manifest),
         "root": str(root),
     }

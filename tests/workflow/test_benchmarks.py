@@ -1,6 +1,7 @@
 """Every benchmark is a job of the target `benchmarks`, and all findings stand in one table."""
 
 import importlib
+import inspect
 import json
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 
 import pytest
 
+from lookalike.stages.train import train
 from projects import ROOT, make_project
 
 
@@ -67,6 +69,18 @@ def test_what_a_benchmark_concludes_is_what_the_summary_reads(summary, tmp_path)
     assert cells(summary([tmp_path / "steps.json"])) == {
         ("steps", "a step"): ["at most 3", "2", "ms", "0.50", "kept"],
     }
+
+
+def test_the_stage_that_a_benchmark_calls_by_names_takes_these(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    imports = importlib.import_module("imports")
+    for prepared in ("obtain", "assign"):
+        monkeypatch.setattr(imports, prepared, lambda *_: None)
+    plan = imports.Plan({**imports.read("params/config.yaml", "config"), "scale": "mini"})
+    arguments = imports.make_training(plan, tmp_path)
+    inspect.signature(train).bind(**{name: value for name, value in arguments.items() if name != "log"})
+    for name in ("imports", "measure"):
+        sys.modules.pop(name)
 
 
 @pytest.mark.slow

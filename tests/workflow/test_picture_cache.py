@@ -8,19 +8,10 @@ from safetensors.torch import load_file
 
 from projects import spoil
 
-LINE = "--cores all tables --configfile own.yaml"
+LINE = "--cores all results/own/metrics/margin/pictures/seed0.json --configfile own.yaml"
 CACHE = "picture_cache: {shorter_side_px: 32, encoding: png, broken: stop}\n"
-TABLE = "few: {title: few, datasets: own, metrics: [R@1], rows: [{label: Margin, recipe: margin}]}\n"
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def short(project):
-    """The project with a table of one training; its views resize to 32 px."""
-    (project.root / "params" / "tables" / "few.yaml").write_text(TABLE)
-    project.edit("own.yaml", "tables: [comparison]", "tables: [few]")
-    return project
 
 
 def cached(project, cache=CACHE):
@@ -34,13 +25,13 @@ def embeddings(project):
     return load_file(path)
 
 
-def test_png_copies_of_the_views_size_give_the_same_embeddings(short, tmp_path_factory):
-    other = type(short)(tmp_path_factory.mktemp("cached") / "project")
-    shutil.copytree(short.root, other.root)
-    for project in (short, cached(other)):
-        done = project.run(LINE)
+def test_png_copies_of_the_views_size_give_the_same_embeddings(project, tmp_path_factory):
+    other = type(project)(tmp_path_factory.mktemp("cached") / "project")
+    shutil.copytree(project.root, other.root)
+    for each in (project, cached(other)):
+        done = each.run(LINE)
         assert done.returncode == 0, done.stderr
-    before, after = embeddings(short), embeddings(other)
+    before, after = embeddings(project), embeddings(other)
     assert before.keys() == after.keys()
     assert all(before[name].equal(after[name]) for name in before)
     (copy,) = (path for path in (other.root / "data" / "own" / "pictures").iterdir() if path.suffix == ".csv")
@@ -50,16 +41,16 @@ def test_png_copies_of_the_views_size_give_the_same_embeddings(short, tmp_path_f
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count(short):
-    broken = short.root / "pictures" / "class7" / "5.png"
+def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count(project):
+    broken = project.root / "pictures" / "class7" / "5.png"
     broken.write_bytes(broken.read_bytes()[:200])
-    done = cached(short).run(LINE)
+    done = cached(project).run(LINE)
     assert done.returncode != 0
     assert re.search(r"split: pictures/class7/5\.png: no readable picture", done.stdout + done.stderr)
-    spoil(short.root / "own.yaml", "broken: stop", "broken: skip")
-    done = short.run(LINE)
+    spoil(project.root / "own.yaml", "broken: stop", "broken: skip")
+    done = project.run(LINE)
     assert done.returncode == 0, done.stderr
-    logs = short.root / "logs" / "own"
+    logs = project.root / "logs" / "own"
     assert re.search(
         r"class7/5\.png: no readable picture.*\nwarning: 1 picture left out, the first is class7/5\.png",
         (logs / "split/pictures.log").read_text(),
@@ -77,24 +68,24 @@ def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count
         ("{shorter_side: 32}", "picture_cache"),
     ],
 )
-def test_a_cache_that_cannot_be_meant_is_refused_before_any_job(short, wrong, message):
-    done = cached(short, f"picture_cache: {wrong}\n").run(f"-n {LINE}")
+def test_a_cache_that_cannot_be_meant_is_refused_before_any_job(project, wrong, message):
+    done = cached(project, f"picture_cache: {wrong}\n").run(f"-n {LINE}")
     assert done.returncode != 0
     assert message in done.stdout + done.stderr
 
 
-def test_a_data_set_of_its_own_copies_is_read_from_them_unless_the_call_asks_for_others(short):
+def test_a_data_set_of_its_own_copies_is_read_from_them_unless_the_call_asks_for_others(project):
     own = "layout: folder, picture_cache: {shorter_side_px: 24, encoding: jpeg, broken: stop}"
-    short.edit("own.yaml", "layout: folder", own)
+    project.edit("own.yaml", "layout: folder", own)
     for cache, copy in (("", "pictures-24px-jpeg.csv"), (CACHE, "pictures-32px-png.csv")):
-        done = cached(short, cache).run(f"-n {LINE}")
+        done = cached(project, cache).run(f"-n {LINE}")
         assert done.returncode == 0, done.stderr
         output = done.stdout + done.stderr
         assert re.search(rf"Train [^\n]*\nReason: [^\n]*data/own/pictures/{copy}", output)
 
 
-def test_attention_is_measured_on_the_originals(short):
-    done = cached(short).run("-n results/own/attributions/margin/pictures/seed0.json --configfile own.yaml")
+def test_attention_is_measured_on_the_originals(project):
+    done = cached(project).run("-n results/own/attributions/margin/pictures/seed0.json --configfile own.yaml")
     assert done.returncode == 0, done.stderr
     output = done.stdout + done.stderr
     assert re.search(r"Measure the attention[^\n]*\nReason: [^\n]*data/own/splits/pictures\.csv", output)

@@ -13,6 +13,10 @@ from lookalike.parameters import read
 from projects import make_project
 
 LINE = "--cores all --resources gpu=1 tables --configfile own.yaml"
+# Two methods, where it does not matter how many there are.
+TWO = "--cores all --resources gpu=1 --configfile own.yaml " + " ".join(
+    f"results/own/metrics/compared_{name}/pictures/seed0.json" for name in ("margin", "margin_avsl")
+)
 
 pytestmark = pytest.mark.slow
 
@@ -28,15 +32,6 @@ def first_call(tmp_path_factory):
 @pytest.fixture(scope="module")
 def finished(first_call):
     return first_call[0]
-
-
-def of_three_rows(project):
-    """The project with three methods to compare, where it does not matter how many there are."""
-    rows = [{"label": name, "recipe": f"compared_{name}"} for name in ("margin", "margin_avsl", "contextual")]
-    table = {"few": {"title": "few", "datasets": "own", "metrics": ["R@1"], "rows": rows}}
-    (project.root / "params" / "tables" / "few.yaml").write_text(json.dumps(table))
-    project.edit("own.yaml", "tables: [comparison]", "tables: [few]")
-    return project
 
 
 def most_at_once(output):
@@ -111,9 +106,7 @@ def test_without_a_device_as_many_jobs_run_at_once_as_there_are_cores(first_call
 
 
 def test_with_one_device_its_jobs_run_one_after_another(project):
-    done = of_three_rows(project).run(
-        LINE, CUDA_VISIBLE_DEVICES="0"
-    )  # a device in name: torch finds none and stays on the CPU
+    done = project.run(TWO, CUDA_VISIBLE_DEVICES="0")  # a device in name: torch finds none and stays on the CPU
     assert done.returncode == 0, done.stderr
     assert most_at_once(done.stdout + done.stderr) == 1
 
@@ -121,10 +114,10 @@ def test_with_one_device_its_jobs_run_one_after_another(project):
 def test_two_living_calls_in_one_folder_are_refused(project):
     overlay = (project.root / "own.yaml").read_text()
     (project.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 2000"))
-    call = project.start(LINE)
+    call = project.start(TWO)
     try:
         wait_for_training(project, call)
-        second = project.run(LINE)
+        second = project.run(TWO)
         assert second.returncode != 0
         assert "cannot be locked" in second.stdout + second.stderr
         assert call.poll() is None
@@ -191,24 +184,24 @@ def test_a_split_from_before_it_followed_the_download_is_not_made_again(packed):
     assert jobs_of_split(packed) == ["download", "split"]
 
 
-def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(finished, tmp_path):
-    project = of_three_rows(make_project(tmp_path / "killed"))
+def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_path):
+    project = make_project(tmp_path / "killed")
     overlay = (project.root / "own.yaml").read_text()
-    unbroken = of_three_rows(make_project(tmp_path / "unbroken"))
+    unbroken = make_project(tmp_path / "unbroken")
     for each in (project, unbroken):
         (each.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 40"))
     models = project.root / "results" / "own" / "models"
-    call = project.start(LINE)
+    call = project.start(TWO)
     wait_for_training(project, call)
     project.kill(call)
     unfinished = list(models.rglob(".seed0.unfinished"))
     assert unfinished
 
-    done = project.run(LINE)
+    done = project.run(TWO)
     assert done.returncode == 0, done.stderr
     logs = "".join(path.read_text() for path in (project.root / "logs" / "own" / "train").glob("*.log"))
     assert "continuing after epoch" in logs
-    assert unbroken.run(LINE).returncode == 0
+    assert unbroken.run(TWO).returncode == 0
     assert metrics(project) == metrics(unbroken)
     recipe, dataset = unfinished[0].parent.relative_to(models).parts
     name = f"{recipe}/{dataset}/seed0.safetensors"
