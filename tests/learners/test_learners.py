@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch import nn
 
+from lookalike import methods as described
 from lookalike.methods.contextual.cosine import cosine_similarity
 from lookalike.methods.contextual.terms import contextual_loss, similarity_regulariser
 from lookalike.training.optimiser import build_optimiser
-from trainings import METHODS, SETTINGS, batch, learner
+from trainings import METHODS, SETTINGS, batch, learner, section
 
 # Modules and parameters of each part, written down by hand.
 PARTS = {
@@ -52,6 +53,15 @@ def value(learning, images, labels):
     """Loss of a batch; what the loss draws is always the same."""
     torch.manual_seed(1)
     return learning(images, labels)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_tells_the_plan_how_many_embeddings_of_a_picture_it_keeps(method):
+    settings, learning = section(method), learner(method).eval()
+    kept = type(learning).represent(learning.model, batch()[0])
+    numbers = sum(rows[0].numel() for name, rows in kept.items() if not name.startswith("statistics"))
+    told = described.METHODS[settings["method"]["name"]].vectors(settings["method"])
+    assert told * settings["embedding"]["dim"] == numbers
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,6 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from lookalike.methods.avsl import LEVELS
 from lookalike.methods.avsl.edges import relative_change
 from lookalike.methods.avsl.loss import AVSLLoss
 from lookalike.methods.avsl.model import AVSL
@@ -28,7 +29,7 @@ class AVSLLearner(Learner):
     @classmethod
     def build(cls, settings: Settings) -> AVSL:
         """The graph over the last three stages of a backbone."""
-        trunk = Trunk(**settings["backbone"], levels=3)
+        trunk = Trunk(**settings["backbone"], levels=LEVELS)
         return AVSL(
             trunk,
             trunk.names,

@@ -13,6 +13,11 @@ def _nothing(sections: Mapping[str, Any]) -> None:
     """Refuses no combination."""
 
 
+def _one(options: Mapping[str, Any]) -> int:
+    """An embedding of a picture."""
+    return 1
+
+
 @dataclass(frozen=True)
 class Method:
     """A method by its parts, each a path ``package.module:name`` that is read without being imported.
@@ -29,6 +34,9 @@ class Method:
         keeps_locations: whether its own representation holds regions, which structural matching needs.
         is_structured: whether its own representation is more than one vector of the embedding's size, which it then
             has to be told and which cannot be cut to stripes.
+        vectors: how many embeddings, one above the other or place by place, its own representation has of a picture,
+            by the section ``train.method``.
+        learns: parts of ``train.optimiser.lr`` that it learns at a rate of their own whatever the loss.
         beside_loss: sections of ``train`` that it takes beside the loss, ``projector`` and ``regulariser``.
         scaled: options of ``train.method`` that keep their share of the embedding's size where a scale changes that.
         has_attention: whether similarity attention can be read off its models.
@@ -45,6 +53,8 @@ class Method:
     representations: tuple[str, ...] = ("own",)
     keeps_locations: bool = False
     is_structured: bool = False
+    vectors: Callable[[Mapping[str, Any]], int] = _one
+    learns: tuple[str, ...] = ()
     beside_loss: tuple[str, ...] = ()
     scaled: tuple[str, ...] = ()
     has_attention: bool = False

@@ -60,8 +60,9 @@ def check_recipe(sections: Settings, place: str) -> None:
             require_known(f"{at}.name", chosen["name"], entries)
         if part != "backbone":
             require_keys(at, chosen.keys() - {"name"}, _arguments([entries[chosen["name"]]]))
-    train, stripes = sections["train"], "stripes"  # which are pooled one by one
-    poolings = [*keys_of("lookalike.models.pooling", "POOLINGS"), stripes]
+    train = sections["train"]
+    # Stripes stand in no dictionary: unlike the others they need a number, and a head of their own.
+    poolings = [*keys_of("lookalike.models.pooling", "POOLINGS"), "stripes"]
     require_known(f"{place}, train.embedding.pooling", train["embedding"]["pooling"], poolings)
     algorithms = keys_of("lookalike.training.optimiser", "OPTIMISERS")
     require_known(f"{place}, train.optimiser.algorithm", train["optimiser"]["algorithm"], algorithms)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lookalike.methods import METHODS
 from lookalike.parameters import Settings
 from lookalike.plan.timings import seconds
 
@@ -15,10 +16,9 @@ TERMS = ("batch_size", "mixed_precision", "image", "test_image", "optimiser", "s
 # Said too where they are not the recipe's own: a network is chosen for the pictures, the head's size for the searches.
 CHOSEN = ("backbone", "embedding")
 RATES = ("trunk", "head", "projector", "proxies", "boundaries")
-# Losses with parameters that learn at these rates; that of proxies is also the one of AVSL's graph.
+# Losses with parameters that learn at these rates.
 OF_PROXIES = frozenset({"arcface", "part_cross_entropy", "proxy_anchor", "proxy_nca", "proxy_nca_softmax", "softmax"})
 OF_BOUNDARIES = frozenset({"margin"})
-LEVELS = 3  # that AVSL keeps of a picture
 DASH = "–"
 COSTS = (
     "Milliseconds per query: the job that represents pictures, for each of its pictures, and the job that scores, for "
@@ -72,11 +72,13 @@ def row_terms(sections: Mapping[str, Any]) -> dict[str, str]:
 
 def has_part(train: Mapping[str, Any], part: str) -> bool:
     """Whether a training learns a part that has a rate of its own."""
-    loss, method = (train["loss"] or {}).get("name"), train["method"]["name"]
+    loss = (train["loss"] or {}).get("name")
+    if part in METHODS[train["method"]["name"]].learns:
+        return True
     if part == "projector":
         return train["projector"] is not None
     if part == "proxies":
-        return method == "avsl" or loss in OF_PROXIES
+        return loss in OF_PROXIES
     return part != "boundaries" or loss in OF_BOUNDARIES
 
 
@@ -143,10 +145,8 @@ def _embedding(sections: Mapping[str, Any]) -> str:
     dim, method = train["embedding"]["dim"], train["method"]
     if dim is None:
         return "as pooled"
-    if method["name"] == "avsl":
-        return f"{LEVELS} x {dim}"
-    side = method.get("side") if method["name"] == "diml" else kept.get("side")
-    return f"{side**2 + 1} x {dim}" if side else str(dim)
+    vectors = kept["side"] ** 2 + 1 if "side" in kept else METHODS[method["name"]].vectors(method)
+    return f"{vectors} x {dim}" if vectors > 1 else str(dim)
 
 
 def _word(value: Any) -> str:

@@ -7,6 +7,13 @@ from typing import Any
 
 from lookalike.methods.method import Method
 
+LEVELS = 3  # the last stages of the backbone
+
+
+def _vectors(options: Mapping[str, Any]) -> int:
+    """The nodes of each level."""
+    return LEVELS
+
 
 def _check(sections: Mapping[str, Any]) -> str | None:
     train = sections["train"]
@@ -25,6 +32,8 @@ METHOD = Method(
     losses="lookalike.methods.avsl.loss:TERMS",
     loss_options=("lookalike.methods.avsl.loss:AVSLLoss",),
     is_structured=True,
+    vectors=_vectors,
+    learns=("proxies",),  # at whose rate its graph learns, too
     scaled=("k",),
     check=_check,
 )

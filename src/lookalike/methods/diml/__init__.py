@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from lookalike.methods.method import Method
+
+
+def _vectors(options: Mapping[str, Any]) -> int:
+    """The locations of a grid and the embedding."""
+    return int(options["side"]) ** 2 + 1 if "side" in options else 1
+
 
 METHOD = Method(
     learner="lookalike.learners.diml:DIMLLearner",
@@ -12,4 +21,5 @@ METHOD = Method(
     loss_options=("lookalike.methods.diml.matching:Matching",),
     keeps_locations=True,
     is_structured=True,
+    vectors=_vectors,
 )
