@@ -69,15 +69,15 @@ def has_snakefile(folder: Path) -> bool:
 
 def config_files(arguments: list[str]) -> list[str]:
     """Words that stand behind ``--configfile``."""
-    found: list[str] = []
+    files: list[str] = []
     option = ""
     for word in arguments:
         if word.startswith("-"):
             option, _, value = word.partition("=")
-            found += [value] if value and option in ("--configfile", "--configfiles") else []
+            files += [value] if value and option in ("--configfile", "--configfiles") else []
         elif option in ("--configfile", "--configfiles"):
-            found.append(word)
-    return found
+            files.append(word)
+    return files
 
 
 def targets_of(root: Path) -> list[str]:

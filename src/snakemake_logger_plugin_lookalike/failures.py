@@ -87,11 +87,11 @@ def _tail(log: Path, size: int = 2**15) -> str:
 
 
 def _without_class(line: str) -> str:
-    found = _CLASS.match(line)
-    if found is None:
+    named = _CLASS.match(line)
+    if named is None:
         return line
-    message = line[found.end() :].strip()
-    return message if message and found.group("kind") in _FOR_USERS else line
+    message = line[named.end() :].strip()
+    return message if message and named.group("kind") in _FOR_USERS else line
 
 
 def _after_the_last_stack(lines: list[str]) -> list[str]:

@@ -105,8 +105,8 @@ def softbin_ap_loss(similarity: Tensor, labels: Tensor, bins: int = 20) -> Tenso
     width = 2 / (bins - 1)
     counts = (1 - (similarity.clamp(-1, 1)[:, :, None] - centres).abs() / width).clamp_min(0)  # (n, n, M)
     positives = (counts * same[:, :, None]).sum(dim=1)  # (n, M)
-    found = counts.sum(dim=1).cumsum(dim=1)
-    precision = positives.cumsum(dim=1) / torch.where(found > 0, found, 1)
+    ranked = counts.sum(dim=1).cumsum(dim=1)
+    precision = positives.cumsum(dim=1) / torch.where(ranked > 0, ranked, 1)
     return 1 - (precision * positives / positives.sum(dim=1, keepdim=True)).sum(dim=1).mean()
 
 

@@ -82,31 +82,31 @@ def has_part(train: Mapping[str, Any], part: str) -> bool:
     return part != "boundaries" or loss in OF_BOUNDARIES
 
 
-def row_costs(files: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, float | None]:
+def row_costs(files: Mapping[str, str], metrics: Mapping[str, Any]) -> dict[str, float | None]:
     """What a run has cost: ``query_ms`` and ``training_s``, each ``None`` where it was not measured.
 
     Args:
         files: Snakemake's benchmark of each stage, which need not exist.
-        found: content of the run's metrics file.
+        metrics: content of the run's metrics file.
     """
-    checkpoints = 1 if found.get("best_epoch") == found.get("epochs") else 2  # each is represented and scored
+    checkpoints = 1 if metrics.get("best_epoch") == metrics.get("epochs") else 2  # each is represented and scored
     embed, evaluate = seconds(files["embed"]), seconds(files["evaluate"])
-    pictures, queries = found.get("pictures"), found.get("searched")
+    pictures, queries = metrics.get("pictures"), metrics.get("searched")
     query = None
     if embed is not None and evaluate is not None and pictures and queries:
         query = 1000 * (embed / pictures + evaluate / queries) / checkpoints
-    return {"query_ms": query, "training_s": seconds(files["train"]) if found.get("epochs") else None}
+    return {"query_ms": query, "training_s": seconds(files["train"]) if metrics.get("epochs") else None}
 
 
 def _changes(rows: Iterable[Row]) -> dict[str, list[str]]:
     """What of the terms is not the recipe's own, ``key value instead of value``, with the rows that it holds for."""
-    found: dict[str, list[str]] = {}
+    changes: dict[str, list[str]] = {}
     for row in rows:
         stated, used = dict(_flat(row.stated)), dict(_flat(row.train))
         for key in sorted(stated.keys() | used.keys()):
             if (here := used.get(key)) != (own := stated.get(key)):
-                found.setdefault(f"{key} {_word(here)} instead of {_word(own)}", []).append(row.label)
-    return found
+                changes.setdefault(f"{key} {_word(here)} instead of {_word(own)}", []).append(row.label)
+    return changes
 
 
 def _flat(train: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -26,11 +26,11 @@ def verdict(direction: str, difference: Difference) -> Verdict:
         ``holds`` where the interval lies on the claimed side of zero (for ``different``: on either), ``does not hold``
         where it lies on the other side or no seed differs at all, else ``undecided``.
     """
-    found = difference.verdict
-    if found == Verdict.UNDECIDED:
-        return found
+    reached = difference.verdict
+    if reached == Verdict.UNDECIDED:
+        return reached
     wanted = (Verdict.HIGHER, Verdict.LOWER) if direction == "different" else (Verdict(direction),)
-    return Verdict.HOLDS if found in wanted else Verdict.FAILS
+    return Verdict.HOLDS if reached in wanted else Verdict.FAILS
 
 
 def claim_cells(claims: Claims, runs: pd.DataFrame) -> pd.DataFrame:

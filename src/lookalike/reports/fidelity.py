@@ -54,10 +54,10 @@ def fidelity_cells(runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         seeds, trial = list(group), tried[key[0]]
         for metric in _metrics(trial):
             first, second = ([100 * run[part][metric] for run in seeds] for part in ("metrics", "metrics_unchanged"))
-            found = paired_difference(first, second)
+            difference = paired_difference(first, second)
             means = (sum(values) / len(values) for values in (first, second))
             place = (trial.paper, trial.option, trial.level, *key, metric)
-            rows.append((*place, *means, found.mean, found.low, found.high, found.n))
+            rows.append((*place, *means, difference.mean, difference.low, difference.high, difference.n))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -182,15 +182,15 @@ def _uses(module: str, root: ast.AST) -> frozenset[tuple[str, str]]:
     """Definitions that a piece of a module mentions, in its own module or in others of the package."""
     nodes = list(_nodes(root))
     local = {key: value for node in nodes for key, value in _bindings(node, module).items()}
-    found: set[tuple[str, str] | None] = set()
+    targets: set[tuple[str, str] | None] = set()
     for node in nodes:
         if isinstance(node, ast.Name):
-            found.add(_resolve(module, node.id, local))
+            targets.add(_resolve(module, node.id, local))
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             owner = local.get(node.value.id, _parse(module).imports.get(node.value.id))
             if owner is not None and not owner.symbol:
-                found.add(_follow(owner.module, node.attr))
-    return frozenset(target for target in found if target is not None)
+                targets.add(_follow(owner.module, node.attr))
+    return frozenset(target for target in targets if target is not None)
 
 
 def _used_nodes(module: str, name: str, selected: frozenset[str]) -> list[ast.AST]:

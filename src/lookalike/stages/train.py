@@ -181,9 +181,9 @@ def _strangers(manifest: str, root: str, number: int | None) -> list[Path]:
 def _write(fitted: Fit, about: Mapping[str, Any], *, model: str, history: str) -> None:
     """Write the history, and then the states of the last epoch and of the best one."""
     with replacing(history) as path:
-        found = pd.DataFrame(fitted.history)
+        rows = pd.DataFrame(fitted.history)
         first = ["epoch", "loss", "R@1"]
-        found.reindex(columns=[*first, *found.columns.difference(first)]).to_csv(path, index=False)
+        rows.reindex(columns=[*first, *rows.columns.difference(first)]).to_csv(path, index=False)
     epochs = len(fitted.history)
     reached = {"last": fitted.last} | ({"best": fitted.best} if fitted.best_epoch != epochs else {})
     states = {f"{kind}/{key}": value for kind, state in reached.items() for key, value in state.items()}
@@ -196,8 +196,8 @@ def _digest(content: bytes) -> str:
 
 def best_epoch(history: str) -> int:
     """The first epoch with the best R@1 in the history of a training; 0 for one without epochs."""
-    found = pd.read_csv(history).dropna(subset="R@1")
-    return int(found.sort_values("R@1", ascending=False, kind="stable")["epoch"].iloc[0]) if len(found) else 0
+    measured = pd.read_csv(history).dropna(subset="R@1")
+    return int(measured.sort_values("R@1", ascending=False, kind="stable")["epoch"].iloc[0]) if len(measured) else 0
 
 
 def _measure(
@@ -230,10 +230,12 @@ def _measure(
     )
 
     def measure() -> dict[str, float]:
-        found = [
+        represented = [
             represent_images(learner.searched, learner.model, loader, batch_size=SEARCHED_AT_ONCE) for loader in loaders
         ]
-        query, gallery = ({name: tensor.to(device) for name, tensor in side.items()} for side in (found[0], found[-1]))
+        query, gallery = (
+            {name: tensor.to(device) for name, tensor in side.items()} for side in (represented[0], represented[-1])
+        )
         with torch.no_grad():
             metrics = type(learner).scoring(learner.model, query, gallery, search)
         return {name: metrics[name] for name in settings["budget"]["metrics"]}

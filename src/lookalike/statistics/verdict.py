@@ -72,7 +72,7 @@ def counted(verdicts: Iterable[str], possible: Sequence[Verdict]) -> dict[Verdic
     Raises:
         ValueError: for a word that is none of the possible ones, and so would be in no count.
     """
-    found = Counter(verdicts)
-    if strange := [word for word in found if word not in possible]:
+    counts = Counter(verdicts)
+    if strange := [word for word in counts if word not in possible]:
         raise ValueError(f"verdict {str(strange[0])!r} is none of {', '.join(possible)}")
-    return {verdict: found[verdict] for verdict in possible}
+    return {verdict: counts[verdict] for verdict in possible}

@@ -56,15 +56,15 @@ def copies_bytes(plan: Plan, names: Iterable[str]) -> dict[str, int | None]:
         plan: of the call.
         names: data sets that are read.
     """
-    found: dict[str, int | None] = {}
+    sizes: dict[str, int | None] = {}
     for name in names:
         if cache_of := plan.picture_cache_of(name):
             dataset = plan.datasets[name]
             count = sum(images for images, _ in role_sizes(dataset).values())
             pixels = _pixels(dataset, None, {"resize_px": cache_of["shorter_side_px"]})
             each = None if pixels is None else pixels * BYTES_A_PIXEL[cache_of["encoding"]]
-            found[name] = round(count * each) if count and each else None
-    return found
+            sizes[name] = round(count * each) if count and each else None
+    return sizes
 
 
 def decoded_bytes(plan: Plan, jobs: list[Job]) -> Decoded:
@@ -91,7 +91,7 @@ def decoded_bytes(plan: Plan, jobs: list[Job]) -> Decoded:
 
 def _forms(plan: Plan, jobs: list[Job]) -> set[Form]:
     """Each split and view that is decoded once, however many runs read it."""
-    found: set[Form] = set()
+    forms: set[Form] = set()
     for job in jobs:
         if job.stage not in ("train", "embed"):
             continue
@@ -100,14 +100,14 @@ def _forms(plan: Plan, jobs: list[Job]) -> set[Form]:
         known = set(EMBEDDED) & role_sizes(plan.datasets[job.dataset]).keys() or {"test"}
         searched = canonical(fixed_keys(train["test_image"]))
         if job.stage == "embed":
-            found |= {(job.dataset, role, searched) for role in known}
+            forms |= {(job.dataset, role, searched) for role in known}
             if sections["embed"]["training_pictures"]:
-                found.add((job.dataset, "train", searched))
+                forms.add((job.dataset, "train", searched))
         elif train["loss"] is not None:
-            found |= {(job.dataset, role, searched) for role in known.intersection(SEARCHED)}
+            forms |= {(job.dataset, role, searched) for role in known.intersection(SEARCHED)}
             read = {job.dataset, *strangers_of(plan, [job])}
-            found |= {(name, "train", canonical(fixed_keys(train["image"]))) for name in read}
-    return found
+            forms |= {(name, "train", canonical(fixed_keys(train["image"]))) for name in read}
+    return forms
 
 
 def _pixels(dataset: Dataset, copied: Mapping[str, Any] | None, view: Mapping[str, Any]) -> float | None:

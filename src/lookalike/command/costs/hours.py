@@ -68,8 +68,8 @@ def kind_of(train: Mapping[str, Any]) -> Kind:
 def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
     """Seconds that finished trainings of a recipe took, one per seed, as Snakemake recorded them."""
     folder = project_root() / "results" / scale / "timings" / "train"
-    found = (seconds(path) for path in sorted(folder.glob(f"{recipe}-{dataset}-seed*.tsv")))
-    return [each for each in found if each is not None]
+    measured = (seconds(path) for path in sorted(folder.glob(f"{recipe}-{dataset}-seed*.tsv")))
+    return [each for each in measured if each is not None]
 
 
 def step_cost(train: Mapping[str, Any], device: torch.device) -> StepCost:

@@ -38,17 +38,17 @@ def print_card(trainings: Sequence[Mapping[str, Any]], pictures: Path, *, steps:
         ValueError: if the pictures cannot fill a batch of a recipe.
     """
     device, name = device_at_hand()
-    found: dict[Kind, Measured] = {}
+    kinds: dict[Kind, Measured] = {}
     print("| kind of training | pictures/s | network alone | share | searched pictures/s | GB |")
     print("|:--|--:|--:|--:|--:|--:|")
     learning = [train for train in trainings if train["loss"] is not None]
     for kind, values in measure_card(learning, pictures, device=device, steps=steps):
-        found[kind] = values
+        kinds[kind] = values
         loaded, alone, searched = (1000 / each for each in (values.step_ms, values.alone_ms, values.search_ms))
         memory = f"{values.memory_gb:.1f}" if device.type == "cuda" else "–"
         figures = f"{loaded:,.0f} | {alone:,.0f} | {values.share:.2f} | {searched:,.0f} | {memory}"
         print(f"| {kind} | {figures} |", flush=True)
-    card = card_of(name, steps, found)
+    card = card_of(name, steps, kinds)
     versions = ", ".join(f"{each} {version}" for each, version in card.versions.items())
     print(f"\n{name}, {card.date}, {versions}, {steps} steps each; kept in {write_card(card)}")
 

@@ -157,16 +157,16 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
     _print_fact("disk", f"up to {human_bytes(total)}{unknown}; {human_bytes(free)} are free here{enough}")
 
 
-def _decoded(found: Decoded, limit_gb: float) -> str:
+def _decoded(sizes: Decoded, limit_gb: float) -> str:
     """Bytes of decoded pictures, and where they rest on the limit."""
     text = (
-        f"about {human_bytes(found.test_bytes)} of pictures that are searched, up to "
-        f"{human_bytes(found.training_bytes)} of those that are learned from"
+        f"about {human_bytes(sizes.test_bytes)} of pictures that are searched, up to "
+        f"{human_bytes(sizes.training_bytes)} of those that are learned from"
     )
-    if found.unknown:
-        text += f", {found.unknown} of them counted at the limit before their sizes are known"
-    if found.beyond:
-        text += f"; {found.beyond} over the limit, decoded whenever they are read"
+    if sizes.unknown:
+        text += f", {sizes.unknown} of them counted at the limit before their sizes are known"
+    if sizes.beyond:
+        text += f"; {sizes.beyond} over the limit, decoded whenever they are read"
     return f"{text} (`decoded_gb` {limit_gb:g} for each split and view; data/decoded may be deleted at any time)"
 
 
@@ -238,13 +238,13 @@ def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: st
         "random pictures and weights, scaled to the recipe's batch, losses of all plans between its pairs with its "
         "square; other losses of a kind count as equal",
     )
-    found = {}
+    costs = {}
     for kind, own in sorted(of_kind.items()):
         print(f"{INDENT}{kind}: ", end="", flush=True)
-        found[kind] = step_cost(own[0].settings, device)
-        hours = human_seconds(sum(each.seconds(found[kind]) for each in own))
-        print(f"{human_seconds(found[kind].of(PICTURES))}, {counted(len(own), 'training')}, {hours}", flush=True)
-    return found
+        costs[kind] = step_cost(own[0].settings, device)
+        hours = human_seconds(sum(each.seconds(costs[kind]) for each in own))
+        print(f"{human_seconds(costs[kind].of(PICTURES))}, {counted(len(own), 'training')}, {hours}", flush=True)
+    return costs
 
 
 def _print_fact(title: str, text: str) -> None:

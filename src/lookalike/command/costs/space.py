@@ -91,5 +91,5 @@ def _representation_size(settings: str, representation: str) -> int:
     name, options = named(json.loads(representation))
     represent = REPRESENTATIONS[name](LEARNERS[chosen["method"]["name"]], seed=0, **options)
     with torch.inference_mode():
-        found = represent(_network(settings), torch.zeros(1, 3, *crop_size(chosen["test_image"])))
-    return sum(tensor.numel() for tensor in found.values())
+        kept = represent(_network(settings), torch.zeros(1, 3, *crop_size(chosen["test_image"])))
+    return sum(tensor.numel() for tensor in kept.values())

@@ -114,7 +114,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     first, second = frame["loss"].unique()[:2]
     largest = frame["batch_size"].max()
     device, threads = frame["device"].iloc[0], frame["threads"].iloc[0]
-    found = [
+    reached = [
         Check(
             f"on {device}, {threads} threads; each point in a fresh process, median of its repetitions",
             None,
@@ -129,11 +129,11 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"at most cubic {name}: over the {UPPER} largest batches it grows with the power {powers[first]:.1f} "
             f"({first}) and {powers[second]:.1f} ({second}) of the batch size"
         )
-        found.append(Check(says, max(powers.values()) <= 3.2))
+        reached.append(Check(says, max(powers.values()) <= 3.2))
         ratio = table.loc[largest, second] / table.loc[largest, first]
         says = f"{second} needs {ratio:.1f} times the {name} of {first} at {largest} pictures"
-        found.append(Check(says, bool(ratio > 1)))
-    return found
+        reached.append(Check(says, bool(ratio > 1)))
+    return reached
 
 
 def _in_own_process(kind: str, loss: Mapping[str, Any], size: int, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,13 +148,13 @@ def _in_own_process(kind: str, loss: Mapping[str, Any], size: int, options: Mapp
     child.start()
     theirs.close()
     try:
-        found: dict[str, Any] | str = ours.recv()
+        answer: dict[str, Any] | str = ours.recv()
     except EOFError:
-        found = "its process was killed (out of memory?)"
+        answer = "its process was killed (out of memory?)"
     child.join()
-    if isinstance(found, str):
-        raise RuntimeError(f"measuring {loss['name']} with {size} pictures failed: {found}")
-    return found
+    if isinstance(answer, str):
+        raise RuntimeError(f"measuring {loss['name']} with {size} pictures failed: {answer}")
+    return answer
 
 
 def _send(pipe: Connection, threads: int, *arguments: Any) -> None:

@@ -38,17 +38,17 @@ def read_measured(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFra
     """
     rows = []
     for run in runs:
-        found = json.loads(Path(run.path).read_text())
+        metrics = json.loads(Path(run.path).read_text())
         about = {"dataset": run.dataset, "published": run.published, "seed": run.seed, **run.place}
         about |= {
             f"paper {name}": value[run.published] if isinstance(value, Mapping) else value
             for name, value in options.get("paper", {}).items()
         }
         for checkpoint in CHECKPOINTS:
-            if missing := [name for name in options["metrics"] if name not in found[checkpoint]]:
-                known = ", ".join(found[checkpoint])
+            if missing := [name for name in options["metrics"] if name not in metrics[checkpoint]]:
+                known = ", ".join(metrics[checkpoint])
                 raise ValueError(f"{run.path} has no metric {missing[0]!r}; it has {known}")
-            values = {name: found[checkpoint][name] for name in options["metrics"]}
+            values = {name: metrics[checkpoint][name] for name in options["metrics"]}
             rows.append({**about, "checkpoint": checkpoint, **values})
     frame = pd.DataFrame(rows)
     return frame.drop_duplicates(list(frame.columns.difference(options["metrics"]))).reset_index(drop=True)

@@ -61,8 +61,8 @@ class Pictures:
             paths = [self.root / self.rows["mask"].iloc[row] for row in rows]
             images = Images(paths, self.view)
             masks = torch.stack([images[place, 0][0][0] for place in range(len(paths))])
-            found: Tensor = masks > OBJECT
-            return found
+            covered: Tensor = masks > OBJECT
+            return covered
         if "box_x" not in self.rows:
             return None
         return torch.stack([self._box(row) for row in rows])

@@ -31,12 +31,12 @@ def difference(first: pd.Series[float], second: pd.Series[float]) -> tuple[str, 
     """
     from lookalike.statistics.pairs import paired_difference
 
-    found = paired_difference(list(first), list(second))
-    if found.n == 1:
-        return f"{found.mean:+.1f} points, one seed", found.mean > 0
-    interval = f"95 % interval {found.low:+.1f} to {found.high:+.1f}, {found.n} seeds"
-    decided = {Verdict.HIGHER: True, Verdict.LOWER: False, Verdict.EQUAL: False}.get(found.verdict)
-    return f"{found.mean:+.1f} points ({interval}{'' if decided is not None else ', undecided'})", decided
+    paired = paired_difference(list(first), list(second))
+    if paired.n == 1:
+        return f"{paired.mean:+.1f} points, one seed", paired.mean > 0
+    interval = f"95 % interval {paired.low:+.1f} to {paired.high:+.1f}, {paired.n} seeds"
+    decided = {Verdict.HIGHER: True, Verdict.LOWER: False, Verdict.EQUAL: False}.get(paired.verdict)
+    return f"{paired.mean:+.1f} points ({interval}{'' if decided is not None else ', undecided'})", decided
 
 
 def rising(values: Any, says: str) -> Check:
