@@ -16,6 +16,7 @@ import yaml
 
 from lookalike.extras import workflow_extra
 from lookalike.paths import project_root
+from lookalike.sources.kept import kept
 
 Settings = dict[str, Any]
 NAME = "^[a-z][a-z0-9_]*$"  # of what files and columns are named by
@@ -95,12 +96,13 @@ def check(content: Mapping[str, Any], schema: str, source: str) -> None:
     Raises:
         ValueError: naming ``source``, the key, and what would be right, for the first departure.
     """
-    validator = _validator(project_root(), schema)
-    if validator.is_valid(content):
+    root = project_root()
+    question = f"follows {_schema_digest(root, schema)} {_digest_of(content)}"
+    if kept(question, lambda: bool(_validator(root, schema).is_valid(content))):
         return
     from jsonschema.exceptions import best_match
 
-    error = best_match(validator.iter_errors(content))
+    error = best_match(_validator(root, schema).iter_errors(content))
     where = ".".join(str(key) for key in error.absolute_path)
     raise ValueError(f"{source}{', ' if where else ''}{where}: {_explanation(error)}")
 
@@ -133,12 +135,26 @@ def settings_digest(settings: Any) -> str:
 
 
 @cache
+def _schema_digest(root: Path, schema: str) -> str:
+    return _digest_of(_read(_schema_file(root, schema)))
+
+
+def _digest_of(content: Any) -> str:
+    """Of its form in Python, which tells the key 1 from the key "1", as schemas do."""
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _schema_file(root: Path, schema: str) -> Path:
+    return root / "workflow" / "schemas" / f"{schema}.schema.yaml"
+
+
+@cache
 def _validator(root: Path, schema: str) -> Any:
     """What checks settings against a schema of a project; it finds the schema's own definitions once."""
     with workflow_extra():  # 0.1 s that only a call with settings pays
         from jsonschema import Draft202012Validator
 
-    return Draft202012Validator(_read(root / "workflow" / "schemas" / f"{schema}.schema.yaml"))
+    return Draft202012Validator(_read(_schema_file(root, schema)))
 
 
 def _others(path: Path) -> str:

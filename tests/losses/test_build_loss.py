@@ -11,7 +11,7 @@ from lookalike.losses import LOSSES, arguments_of, build_loss
 from lookalike.losses.batch import BatchLoss, Mining, MiningOptions
 from lookalike.losses.margin import MarginLoss
 from lookalike.miners import MINERS, SemihardMiner
-from lookalike.running import code
+from lookalike.sources import code
 
 NAMES = {
     *("contrastive", "contrastive_cosine", "triplet", "triplet_random", "triplet_semihard", "triplet_softhard"),

@@ -268,7 +268,7 @@ def test_planning_imports_neither_torch_nor_mlflow():
     program = (
         "import sys; from lookalike.plan.plan import Plan; "
         f"plan = Plan({MINI!r}); plan.runs; plan.shared('train', 'margin', 'figurines_birds'); "
-        "from lookalike.running.code import code_digest; "
+        "from lookalike.sources.code import code_digest; "
         "code_digest(['lookalike.stages.train:train'], plan.settings('margin', 'figurines_birds')); "
         "print([name for name in ('torch', 'mlflow', 'dvc') if name in sys.modules])"
     )

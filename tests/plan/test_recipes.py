@@ -17,7 +17,7 @@ from lookalike.parameters import merge
 from lookalike.plan.checks import check_recipe, losses_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import sections_on
-from lookalike.running import code
+from lookalike.sources import code
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

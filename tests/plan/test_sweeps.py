@@ -73,7 +73,7 @@ def test_parts_that_cannot_be_combined_have_no_run_but_a_note_with_the_reason():
 
 
 def test_every_loss_stands_in_the_grid_or_is_said_to_be_missing():
-    from lookalike.running.code import lookup
+    from lookalike.sources.code import lookup
 
     losses = {point.at["loss"] for point in Plan({**MINI, "tables": ["grid"]}).sweeps["grid"].points}
     assert lookup("lookalike.losses", "LOSSES").keys() - losses == {

@@ -9,7 +9,7 @@ from lookalike.methods import METHODS
 from lookalike.methods.method import ANY_LOSS, Method
 from lookalike.metrics.names import BETWEEN_EPOCHS
 from lookalike.parameters import Settings, canonical, check
-from lookalike.running.code import constructor_arguments, keys_of, lookup
+from lookalike.sources.code import constructor_arguments, keys_of, lookup
 
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
 LOOKUPS = {

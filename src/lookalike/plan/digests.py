@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from lookalike.methods import METHODS
 from lookalike.parameters import Settings
-from lookalike.running.code import code_digest
+from lookalike.sources.code import code_digest
 
 
 def recipe_digest(entry_points: Iterable[str], sections: Settings) -> str:

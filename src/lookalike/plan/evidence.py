@@ -23,7 +23,7 @@ from lookalike.plan.inputs import Inputs
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.trials import trial_runs
-from lookalike.running.code import code_digest
+from lookalike.sources.code import code_digest
 
 Runs = list[dict[str, Any]]
 

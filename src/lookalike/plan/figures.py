@@ -10,7 +10,7 @@ from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
-from lookalike.running.code import lookup
+from lookalike.sources.code import lookup
 
 FILE = "params/figures.yaml"
 

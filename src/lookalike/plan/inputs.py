@@ -16,7 +16,7 @@ from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
-from lookalike.running.code import code_digest
+from lookalike.sources.code import code_digest
 
 TRAINING = "lookalike.stages.train:train"
 

@@ -13,7 +13,7 @@ from lookalike.checks import require_known
 from lookalike.parameters import Settings, check, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.published import known_datasets
-from lookalike.running.code import keys_of
+from lookalike.sources.code import keys_of
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
 FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales

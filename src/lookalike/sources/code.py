@@ -14,34 +14,13 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from lookalike.paths import PACKAGE
+from lookalike.sources import trees
+from lookalike.sources.kept import kept
 
-PACKAGES = ("lookalike", "figurines")
 # What MLflow is told, and what the plan is told of methods: no reason to train again.
 APART = ("lookalike.tracking", "lookalike.methods:METHODS")
-ROOT = PACKAGE.parent  # in which all packages lie
-HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
-
-
-@dataclass(frozen=True)
-class Imported:
-    """What an import statement binds a name to: a module of the package (``symbol`` empty) or a name in it."""
-
-    module: str
-    symbol: str = ""
-
-
-@dataclass(frozen=True)
-class Module:
-    """Top-level names of one module, and the statements that run whichever name is used."""
-
-    definitions: dict[str, ast.stmt]
-    imports: dict[str, Imported]
-    effects: tuple[ast.stmt, ...]
 
 
 def code_digest(entry_points: Iterable[str], settings: object = None) -> str:
@@ -62,13 +41,19 @@ def code_digest(entry_points: Iterable[str], settings: object = None) -> str:
     return _digest(tuple(sorted(entry_points)), selected)
 
 
+@cache
+def _digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
+    question = f"digest {' '.join(entry_points)} of {' '.join(sorted(selected))}"
+    return kept(question, lambda: _find_digest(entry_points, selected))
+
+
 def lookup(module: str, name: str) -> dict[str, str]:
     """Entries of a lookup dictionary, ``{key: "module:definition"}``, read without importing its module.
 
     Raises:
         ValueError: if the module has no lookup dictionary of that name.
     """
-    return dict(_lookup(module, name))
+    return dict(kept(f"lookup {module}:{name}", lambda: _lookup(module, name)))
 
 
 @cache
@@ -78,16 +63,19 @@ def keys_of(module: str, name: str) -> tuple[str, ...]:
     Raises:
         ValueError: if the module has no literal dictionary of that name.
     """
-    statement = _parse(module).definitions.get(name)
+    return tuple(kept(f"keys {module}:{name}", lambda: _keys_of(module, name)))
+
+
+def _keys_of(module: str, name: str) -> list[str]:
+    statement = trees.parse(module).definitions.get(name)
     value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
     if not isinstance(value, ast.Dict):
         raise ValueError(f"{module} has no dictionary {name!r}")
-    return tuple(str(key.value) for key in value.keys if isinstance(key, ast.Constant))
+    return [str(key.value) for key in value.keys if isinstance(key, ast.Constant)]
 
 
-@cache
 def _lookup(module: str, name: str) -> dict[str, str]:
-    parsed = _parse(module)
+    parsed = trees.parse(module)
     statement = parsed.definitions.get(name)
     entries = _lookup_entries(statement) if statement is not None else None
     if entries is None:
@@ -106,8 +94,12 @@ def constructor_arguments(definition: str) -> frozenset[str]:
     Raises:
         ValueError: if there is no such definition.
     """
+    return frozenset(kept(f"arguments {definition}", lambda: sorted(_constructor_arguments(definition))))
+
+
+def _constructor_arguments(definition: str) -> frozenset[str]:
     module, _, name = definition.partition(":")
-    node = _parse(module).definitions.get(name)
+    node = trees.parse(module).definitions.get(name)
     if isinstance(node, ast.ClassDef):
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
         makers = "".join(ast.dump(each) for each in (*node.decorator_list, *node.bases))
@@ -127,8 +119,7 @@ def constructor_arguments(definition: str) -> frozenset[str]:
     return frozenset(names)
 
 
-@cache
-def _digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
+def _find_digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
     reached = _closure(entry_points, selected)
     while not (chosen := _defaults(reached) & _lookup_keys()) <= selected:
         selected |= chosen
@@ -152,24 +143,25 @@ def _defaults(reached: set[tuple[str, str]]) -> frozenset[str]:
     """Strings that arguments default to, and those that attributes of classes hold: a loss whose miner is ``"random"``
     unless told otherwise uses that miner.
     """
-    return frozenset(value for module, name in reached for value in _defaults_in(_parse(module).definitions[name]))
+    definitions = (trees.parse(module).definitions[name] for module, name in reached)
+    return frozenset(value for definition in definitions for value in _defaults_in(definition))
 
 
 @cache
 def _defaults_in(statement: ast.stmt) -> frozenset[str]:
     defaults: list[ast.AST | None] = []
-    for node in _nodes(statement):
+    for node in trees.nodes(statement):
         if isinstance(node, ast.arguments):
             defaults += (*node.defaults, *node.kw_defaults)
         elif isinstance(node, ast.ClassDef):
             values = [each.value for each in node.body if isinstance(each, ast.Assign | ast.AnnAssign)]
-            defaults += [part for value in values if value is not None for part in _nodes(value)]
+            defaults += [part for value in values if value is not None for part in trees.nodes(value)]
     return frozenset(each.value for each in defaults if isinstance(each, ast.Constant) and isinstance(each.value, str))
 
 
 def _targets(entry: str) -> list[tuple[str, str]]:
     module, _, name = entry.partition(":")
-    parsed = _parse(module)
+    parsed = trees.parse(module)
     if name and name not in parsed.definitions:
         raise ValueError(
             f"{entry}: module {module} defines no {name!r}; it has {', '.join(sorted(parsed.definitions))}"
@@ -180,14 +172,14 @@ def _targets(entry: str) -> list[tuple[str, str]]:
 @cache
 def _uses(module: str, root: ast.AST) -> frozenset[tuple[str, str]]:
     """Definitions that a piece of a module mentions, in its own module or in others of the package."""
-    nodes = list(_nodes(root))
-    local = {key: value for node in nodes for key, value in _bindings(node, module).items()}
+    nodes = list(trees.nodes(root))
+    local = {key: value for node in nodes for key, value in trees.bindings(node, module).items()}
     targets: set[tuple[str, str] | None] = set()
     for node in nodes:
         if isinstance(node, ast.Name):
             targets.add(_resolve(module, node.id, local))
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            owner = local.get(node.value.id, _parse(module).imports.get(node.value.id))
+            owner = local.get(node.value.id, trees.parse(module).imports.get(node.value.id))
             if owner is not None and not owner.symbol:
                 targets.add(_follow(owner.module, node.attr))
     return frozenset(target for target in targets if target is not None)
@@ -195,7 +187,7 @@ def _uses(module: str, root: ast.AST) -> frozenset[tuple[str, str]]:
 
 def _used_nodes(module: str, name: str, selected: frozenset[str]) -> list[ast.AST]:
     """A definition, or of a lookup dictionary the chosen entries; and what its module does when it is imported."""
-    parsed = _parse(module)
+    parsed = trees.parse(module)
     statement = parsed.definitions[name]
     entries = _lookup_entries(statement)
     chosen = [statement] if entries is None else [value for key, value in entries.items() if key in selected]
@@ -211,9 +203,9 @@ def _dump(node: ast.AST) -> str:
     return ast.dump(node)
 
 
-def _resolve(module: str, name: str, local: dict[str, Imported] | None = None) -> tuple[str, str] | None:
+def _resolve(module: str, name: str, local: dict[str, trees.Imported] | None = None) -> tuple[str, str] | None:
     """Where a name used in a module is defined, ``None`` for builtins, arguments and other packages."""
-    parsed = _parse(module)
+    parsed = trees.parse(module)
     if name in parsed.definitions:
         return module, name
     bound = (local or {}).get(name) or parsed.imports.get(name)
@@ -222,64 +214,8 @@ def _resolve(module: str, name: str, local: dict[str, Imported] | None = None) -
 
 def _follow(module: str, name: str) -> tuple[str, str] | None:
     """The defining module of a name, through any re-exports."""
-    known = _path(module) is not None and not f"{module}:{name}".startswith(APART)
+    known = trees.path_of(module) is not None and not f"{module}:{name}".startswith(APART)
     return _resolve(module, name) if known else None
-
-
-@cache
-def _parse(module: str) -> Module:
-    path = _path(module)
-    if path is None:
-        raise ValueError(f"no module {module!r} below {ROOT}")
-    definitions: dict[str, ast.stmt] = {}
-    imports: dict[str, Imported] = {}
-    effects: list[ast.stmt] = []
-    for statement in _statements(_tree(path).body):
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            imports |= _bindings(statement, module)
-        elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            definitions[statement.name] = statement
-        elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
-            definitions |= dict.fromkeys(names, statement)
-        else:
-            effects.append(statement)
-    return Module(definitions, imports, tuple(effects))
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Top-level statements, those inside ``try`` and ``if`` included, type-checking blocks left out."""
-    for statement in body:
-        if isinstance(statement, ast.If):
-            if not (isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"):
-                yield from _statements([*statement.body, *statement.orelse])
-        elif isinstance(statement, ast.Try):
-            handlers = [each for handler in statement.handlers for each in handler.body]
-            yield from _statements([*statement.body, *handlers, *statement.orelse, *statement.finalbody])
-        elif not isinstance(statement, ast.Pass):
-            yield statement
-
-
-def _bindings(node: ast.AST, module: str) -> dict[str, Imported]:
-    """Names that an import statement binds to parts of the package."""
-    if isinstance(node, ast.Import):
-        ours = [alias for alias in node.names if alias.name.split(".")[0] in PACKAGES and alias.asname]
-        return {str(alias.asname): Imported(alias.name) for alias in ours}
-    if not isinstance(node, ast.ImportFrom):
-        return {}
-    origin = node.module or ""
-    if node.level:
-        parents = module.split(".") if _is_package(module) else module.split(".")[:-1]
-        origin = ".".join([*parents[: len(parents) - node.level + 1], *([origin] if origin else [])])
-    if origin.split(".")[0] not in PACKAGES:
-        return {}
-    return {
-        alias.asname or alias.name: Imported(f"{origin}.{alias.name}")
-        if _path(f"{origin}.{alias.name}") is not None
-        else Imported(origin, alias.name)
-        for alias in node.names
-    }
 
 
 def _lookup_entries(statement: ast.stmt) -> dict[str, ast.expr] | None:
@@ -296,43 +232,16 @@ def _lookup_entries(statement: ast.stmt) -> dict[str, ast.expr] | None:
 
 @cache
 def _lookup_keys() -> frozenset[str]:
+    return frozenset(kept("lookup keys", lambda: sorted(_find_lookup_keys())))
+
+
+def _find_lookup_keys() -> set[str]:
     keys: set[str] = set()
-    for path in (each for package in PACKAGES for each in (ROOT / package).rglob("*.py")):
+    for path in trees.files():
         if "= {" in path.read_text():
-            for statement in _tree(path).body:
+            for statement in trees.tree(path).body:
                 keys |= set(_lookup_entries(statement) or {})
-    return frozenset(keys)
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    return _without_docstrings(ast.parse(path.read_text()))
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in _nodes(tree, statements_only=True):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            first = node.body[0] if node.body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:] or [ast.Pass()]
-    return tree
-
-
-def _nodes(root: ast.AST, *, statements_only: bool = False) -> Iterator[ast.AST]:
-    """A node and all below it, in no order, several times as fast as ``ast.walk``; or only what holds statements."""
-    pending = [root]
-    while pending:
-        yield (node := pending.pop())
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                pending += [item for item in value if isinstance(item, HOLD_STATEMENTS if statements_only else ast.AST)]
-            elif not statements_only and isinstance(value, ast.AST):
-                pending.append(value)
+    return keys
 
 
 def _strings(settings: object) -> Iterator[str]:
@@ -344,14 +253,3 @@ def _strings(settings: object) -> Iterator[str]:
     elif isinstance(settings, list | tuple):
         for value in settings:
             yield from _strings(value)
-
-
-@cache
-def _path(module: str) -> Path | None:
-    base = ROOT.joinpath(*module.split("."))
-    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
-
-
-def _is_package(module: str) -> bool:
-    path = _path(module)
-    return path is not None and path.name == "__init__.py"

@@ -10,7 +10,8 @@ from lookalike.methods import METHODS
 from lookalike.paths import PACKAGE
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.plan import Plan
-from lookalike.running import code
+from lookalike.sources import code, trees
+from lookalike.sources.kept import answers
 
 FILES = {
     "losses/__init__.py": """
@@ -95,15 +96,19 @@ def package(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    monkeypatch.setattr(code, "ROOT", tmp_path)
+    monkeypatch.setattr(trees, "ROOT", tmp_path)
     forget()
     yield folder
     forget()
 
 
 def forget():
-    for name in ("_digest", "_parse", "_path", "_lookup", "_lookup_keys", "_tree", "constructor_arguments"):
-        getattr(code, name).cache_clear()
+    """What a new process has not read yet."""
+    for module in (code, trees):
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
+    answers.cache_clear()
 
 
 def digests():
@@ -241,7 +246,7 @@ def plan():
 def real(tmp_path, monkeypatch):
     """A copy of the package itself to edit."""
     shutil.copytree(PACKAGE, tmp_path / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "ROOT", tmp_path)
+    monkeypatch.setattr(trees, "ROOT", tmp_path)
     forget()
     yield tmp_path / "lookalike"
     forget()

@@ -1,0 +1,1 @@
+"""What the package's own sources say, read without importing them."""
