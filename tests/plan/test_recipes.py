@@ -219,12 +219,6 @@ REFUSED = [
         r"method 'avsl' needs a size, not null$",
     ),
     (
-        "margin_diml",
-        {"train": {"embedding": {"dim": None}}},
-        r"train\.embedding\.dim",
-        r"'locations' need a size, not null$",
-    ),
-    (
         "margin",
         {"train": {"embedding": {"pooling": "averag"}}},
         r"train\.embedding\.pooling",

@@ -135,9 +135,8 @@ def _check_representation(sections: Settings, method: Method, place: str) -> Non
             f"train.embedding.pooling: locations are those of a mean over the map, "
             f"'average' or 'average_max', not {train['embedding']['pooling']!r}",
         )
-    if train["embedding"]["dim"] is None and (located or method.is_structured):
-        needs = "'locations' need" if located else f"method {name!r} needs"
-        raise IncompatibleError(f"{place}, ", f"train.embedding.dim: {needs} a size, not null")
+    if train["embedding"]["dim"] is None and method.is_structured:
+        raise IncompatibleError(f"{place}, ", f"train.embedding.dim: method {name!r} needs a size, not null")
 
 
 def _check_beside_loss(train: Settings, method: Method, place: str) -> None:

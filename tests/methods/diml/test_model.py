@@ -126,6 +126,32 @@ def test_weights_are_saved_once_and_no_hook_stays(images):
     assert set(named.state_dict()) == {f"embedder.{name}" for name in inside.state_dict()}
 
 
+def test_without_a_head_the_features_themselves_are_the_locations(images):
+    torch.manual_seed(3)
+    embedder = Embedder({"name": "tiny", "weights": None, "batch_norm": "frozen"}, pooling="average", dim=None).eval()
+    images = F.interpolate(images, size=64)  # maps of even side
+    found = DIML(embedder, "trunk", 2, pooling="adaptive").represent(images)
+    with torch.no_grad():
+        maps = embedder.trunk(images)[-1]
+        halves = maps.shape[-1] // 2
+        regions = [
+            maps[:, :, rows, columns].mean((2, 3))
+            for rows in (slice(halves), slice(halves, None))
+            for columns in (slice(halves), slice(halves, None))
+        ]
+    torch.testing.assert_close(found.regions, F.normalize(torch.stack(regions, 1), dim=-1))
+    torch.testing.assert_close(found.global_vector, F.normalize(maps.mean((2, 3)), dim=-1))
+
+
+def test_a_replaced_head_of_a_known_network_is_found_and_half_precision_features_are_raised(images):
+    network = nn.Sequential(OrderedDict(trunk=nn.Conv2d(3, 5, 3), mean=nn.AdaptiveAvgPool2d(1), flat=nn.Flatten()))
+    network.add_module("fc", nn.Identity())
+    model = DIML(network.to(torch.bfloat16), "trunk")
+    assert isinstance(model.projection, nn.Identity)
+    assert model.represent(images.to(torch.bfloat16)).regions.dtype == torch.float32
+    assert model.double().represent(images.double()).regions.dtype == torch.float64
+
+
 def test_gradients_reach_trunk_and_projection(images):
     model = make()
     model.regions(images).square().sum().backward()

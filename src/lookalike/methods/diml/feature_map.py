@@ -13,19 +13,22 @@ from lookalike.checks import require_known
 def find_projection(embedder: nn.Module, feature_layer: str) -> str:
     """Name of the only linear layer that was registered after ``feature_layer``.
 
+    Where a network has none, that of its only ``nn.Identity`` there, as people write a network without a head: its
+    features are embeddings as they are.
+
     Raises:
-        ValueError: if there is no such layer, or not exactly one linear one after it.
+        ValueError: if there is no such layer, or neither exactly one linear one nor one identity after it.
     """
     names: list[str] = [name for name, _ in embedder.named_modules()]
     require_known("feature_layer", feature_layer, names[1:])
-    after = [
-        name
-        for name in names[names.index(feature_layer) + 1 :]
-        if isinstance(embedder.get_submodule(name), nn.Linear) and not name.startswith(f"{feature_layer}.")
-    ]
-    if len(after) != 1:
-        raise ValueError(f"linear layers after {feature_layer!r} are {after}, not one: give it as projection")
-    return after[0]
+    after = [name for name in names[names.index(feature_layer) + 1 :] if not name.startswith(f"{feature_layer}.")]
+    linear = [name for name in after if isinstance(embedder.get_submodule(name), nn.Linear)]
+    without_head = [name for name in after if isinstance(embedder.get_submodule(name), nn.Identity)]
+    if len(linear) == 1:
+        return linear[0]
+    if not linear and len(without_head) == 1:
+        return without_head[0]
+    raise ValueError(f"linear layers after {feature_layer!r} are {linear}, not one: give it as projection")
 
 
 def embed_with_map(embedder: nn.Module, feature_layer: str, images: Tensor) -> tuple[Tensor, Tensor]:

@@ -31,7 +31,8 @@ class LocatedEmbedder(nn.Module):
         feature_layer: name of the module that gives the last feature map; for `lookalike.models.embedder.Embedder`
             it is ``trunk``.
         side: G, side of the grid of locations.
-        projection: linear layer applied at every position; by default the embedder's only one after the feature layer.
+        projection: linear layer applied at every position, or ``nn.Identity()`` where the features themselves are the
+            locations; by default what `find_projection` finds after the feature layer.
         global_vector: ``embedding``, what the embedder returns, for networks trained in any other way; ``locations``,
             the mean of the regions, for networks trained with DIML.
         pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
@@ -46,7 +47,7 @@ class LocatedEmbedder(nn.Module):
         feature_layer: str,
         side: int = 4,
         *,
-        projection: nn.Linear | None = None,
+        projection: nn.Linear | nn.Identity | None = None,
         global_vector: GlobalVector = "embedding",
         pooling: Pooling = "resample",
     ) -> None:
@@ -70,9 +71,9 @@ class LocatedEmbedder(nn.Module):
         self.global_vector = global_vector
 
     @property
-    def projection(self) -> nn.Linear:
-        """The linear layer that is applied at every position."""
-        return cast(nn.Linear, self.get_submodule(self._projection_name))
+    def projection(self) -> nn.Linear | nn.Identity:
+        """What is applied at every position."""
+        return cast("nn.Linear | nn.Identity", self.get_submodule(self._projection_name))
 
     def regions(self, images: Tensor) -> Tensor:
         """Regions ``(N, R, D)``, not normalised, as the training losses take them."""
@@ -98,8 +99,13 @@ class LocatedEmbedder(nn.Module):
 
         Of the precision of the projection where the network runs in a lower one: in 16 bits similar images would tie.
         """
+        layer = self.projection
         embeddings, feature_map = embed_with_map(self.embedder, self.feature_layer, images)
         with torch.autocast(images.device.type, enabled=False):
-            weight, bias = self.projection.weight, self.projection.bias
-            z = project(feature_map.to(weight.dtype), weight, bias)
-            return embeddings.to(weight.dtype), grid_regions(z, self.side, self.pooling)
+            if isinstance(layer, nn.Identity):
+                dtype = torch.promote_types(feature_map.dtype, torch.float32)
+                z = feature_map.to(dtype)
+            else:
+                dtype = layer.weight.dtype
+                z = project(feature_map.to(dtype), layer.weight, layer.bias)
+            return embeddings.to(dtype), grid_regions(z, self.side, self.pooling)

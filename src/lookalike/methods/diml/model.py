@@ -26,7 +26,8 @@ class DIML(LocatedEmbedder):
         feature_layer: name of the module that gives the last feature map, see `LocatedEmbedder`.
         side: G, side of the grid of locations.
         truncation: K, how many of the gallery are reordered; ``None`` for all.
-        projection: linear layer applied at every position; by default the embedder's only one after the feature layer.
+        projection: linear layer applied at every position, ``nn.Identity()`` for the features themselves; by default
+            the embedder's only one after the feature layer.
         global_vector: ``embedding``, what the embedder returns, or ``locations``, the mean of the regions.
         pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
         score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
@@ -46,7 +47,7 @@ class DIML(LocatedEmbedder):
         side: int = 4,
         truncation: int | None = 100,
         *,
-        projection: nn.Linear | None = None,
+        projection: nn.Linear | nn.Identity | None = None,
         global_vector: GlobalVector = "embedding",
         pooling: Pooling = "resample",
         score: Score = "sum",
