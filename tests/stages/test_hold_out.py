@@ -30,6 +30,14 @@ def test_another_seed_holds_out_other_classes(tmp_path):
     assert chosen[0] == chosen[1] != chosen[2]
 
 
+def test_without_a_seed_the_last_classes_are_held_out(tmp_path):
+    manifest = write_dataset(tmp_path, {"train": 1, "test": 1}, classes=10)
+    hold_out(str(manifest), held_out=str(tmp_path / "held.csv"), seed=None)
+    held = read_manifest(tmp_path / "held.csv")
+    classes = sorted(held["label"].unique())
+    assert sorted(held.loc[held["role"] == "test", "label"].unique()) == classes[-2:]
+
+
 def test_too_few_classes_are_refused(tmp_path):
     manifest = write_dataset(tmp_path, {"train": 2, "test": 2}, classes=3)
     with pytest.raises(ValueError, match="has 3 training classes; to hold some out it takes at least 4"):

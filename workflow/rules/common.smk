@@ -80,6 +80,7 @@ wildcard_constraints:
     seed=r"\d+",
     table=r"[a-z][a-z0-9_]*",
     mutation=r"[a-z][a-z0-9_]*",
+    trial=r"\d+",
 
 
 def committed(file):

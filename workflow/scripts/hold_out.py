@@ -4,4 +4,5 @@ from lookalike.running.jobs import job_log
 from lookalike.stages.hold_out import hold_out
 
 with job_log("hold_out", snakemake.log[0]):
-    hold_out(snakemake.input.manifest, held_out=snakemake.output.manifest, seed=int(snakemake.wildcards.seed))
+    drawn = getattr(snakemake.wildcards, "seed", None)  # without one the last classes, as for a choice of rates
+    hold_out(snakemake.input.manifest, held_out=snakemake.output.manifest, seed=None if drawn is None else int(drawn))

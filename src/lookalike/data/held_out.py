@@ -9,12 +9,12 @@ SHARE = 0.2  # of the training classes
 LEAST_CLASSES = 4  # that are needed to hold some out
 
 
-def held_out(frame: pd.DataFrame, *, seed: int, source: str) -> pd.DataFrame:
+def held_out(frame: pd.DataFrame, *, seed: int | None, source: str) -> pd.DataFrame:
     """The training pictures of a split as a split of their own: most classes to train, the others to test.
 
     Args:
         frame: rows of the split with the columns ``role`` and ``label``.
-        seed: seed of the choice of classes.
+        seed: seed of the choice of classes; ``None`` for the last ones, the same in every comparison.
         source: file of the split, for messages.
 
     Raises:
@@ -25,7 +25,8 @@ def held_out(frame: pd.DataFrame, *, seed: int, source: str) -> pd.DataFrame:
     if len(classes) < LEAST_CLASSES:
         least = f"to hold some out it takes at least {LEAST_CLASSES}"
         raise ValueError(f"{source} has {len(classes)} training classes; {least}")
-    held = np.random.default_rng(seed).permutation(classes)[: held_out_classes(len(classes))]
+    drawn = classes[::-1] if seed is None else np.random.default_rng(seed).permutation(classes)
+    held = drawn[: held_out_classes(len(classes))]
     return training.assign(role=np.where(training["label"].isin(held), "test", "train"))
 
 

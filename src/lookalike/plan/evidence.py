@@ -22,6 +22,7 @@ from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
+from lookalike.plan.rates import trials
 from lookalike.plan.trials import trial_runs
 from lookalike.sources.code import code_digest
 
@@ -94,6 +95,19 @@ class Evidence:
         for column, files in (("recipe", input.metrics), ("unchanged", input.metrics_unchanged)):
             self._check_results(files, [(run[column], run["dataset"]) for run in runs])
         return runs
+
+    def trials_of_rates(self, wildcards: Any = None) -> list[tuple[Any, ...]]:
+        """The trials among which rates are chosen."""
+        return [tuple(trial) for trial in trials(self.plan)]
+
+    def histories_of_rates(self, wildcards: Any) -> list[str]:
+        """Files that say what these trials reached, all seeds of one after those of the one before."""
+        folder = f"{self.inputs.results_folder}/rates"
+        return [
+            f"{folder}/{trial.recipe}/{trial.dataset}/trial{trial.number}-seed{seed}.csv"
+            for trial in trials(self.plan)
+            for seed in self.plan.rates["seeds"]
+        ]
 
     def of_claims(self, side: str) -> Callable[[Any], list[str]]:
         """Files with what one side of all compared pairs has reached, ``changed`` or ``baseline``, in order."""

@@ -14,6 +14,7 @@ from lookalike.paths import episodes_of, project_root
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
+from lookalike.plan.rates import trial_settings
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
 from lookalike.sources.code import code_digest
@@ -54,6 +55,11 @@ class Inputs:
     def settings(self, stage: str) -> Callable[[Any], Settings]:
         """One section of a job's recipe."""
         return lambda wildcards: self.all_settings(wildcards)[stage]
+
+    def settings_of_trial(self, wildcards: Any) -> Settings:
+        """Section ``train`` of one trial of rates."""
+        self._check_wanted(wildcards.recipe, wildcards.dataset)
+        return trial_settings(self.plan, wildcards.recipe, wildcards.dataset, int(wildcards.trial))
 
     def all_settings(self, wildcards: Any) -> Settings:
         """All sections of a job's recipe."""

@@ -20,6 +20,7 @@ from lookalike.methods import METHODS
 from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import project_root
 from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
+from lookalike.plan.rates import chosen_rates, laid_over, rates_note
 from lookalike.plan.recipes import read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, by_reason, read_sweeps
@@ -60,6 +61,9 @@ class Plan:
         self.scale, self.is_overlay, self.data_folder = scale.name, scale.own, scale.data_folder
         self.title: str = scale.settings["title"]
         self.overlay = scale.overlay  # what the scale lays over every recipe
+        self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
+        self.rates_of: str = scale.rates_of
+        self._chosen_rates = chosen_rates(scale.rates_of)
         self.datasets = scale.datasets
         self._recipes, self._papers = read_recipes()
         self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
@@ -74,8 +78,8 @@ class Plan:
             self._tables[name] = {**entry, "rows": [*entry["rows"], *rows]}
             self._recipes |= recipes
             self._papers |= dict.fromkeys(recipes, "comparison")
-        asked = config.get("tables", scale.settings["tables"])
-        self.table_names: list[str] = tables_of_papers() if asked == "all" else list(asked or [])
+        self.tables_of_scale = _named(scale.settings["tables"])
+        self.table_names = _named(config.get("tables", scale.settings["tables"]))
         for name in self.table_names:
             if name not in self._tables:
                 chosen_in = "configuration" if "tables" in config and not scale.own else scale.file
@@ -154,6 +158,8 @@ class Plan:
             entry = {**entry, "notes": [*entry.get("notes", []), *notes]}
         if entry.get("terms"):
             entry = {**entry, "notes": [*entry.get("notes", []), *terms_notes(self._terms(name))]}
+        if self._chosen_rates and self._terms(name):
+            entry = {**entry, "notes": [*entry.get("notes", []), rates_note(self.rates_of)]}
         if self.holds_out and entry.get("checkpoint", "best") == "best":
             entry = {**entry, "checkpoint": "selected"}
         return entry
@@ -351,6 +357,7 @@ class Plan:
         published = self._published(recipe, dataset)
         if (recipe, published) not in self._resolved:
             sections = sections_on(self._layers(recipe), self.paper_of(recipe), published, self._scale.settings)
+            sections["train"] = laid_over(sections["train"], self._chosen_rates)
             self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
         return self._resolved[recipe, published]
 
@@ -385,6 +392,10 @@ class Plan:
         """Published data set that a recipe names to learn from, ``None`` for those that learn where they are tested."""
         named = [layer["segment"] for layer in self._layers(recipe) if layer.get("segment")]
         return next((section["trained_on"] for section in reversed(named) if "trained_on" in section), None)
+
+
+def _named(tables: str | list[str] | None) -> list[str]:
+    return tables_of_papers() if isinstance(tables, str) else list(tables or [])
 
 
 def _typed(config: Mapping[str, Any]) -> Settings:

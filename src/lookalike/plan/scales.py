@@ -82,6 +82,11 @@ class Scale:
         return overlay
 
     @property
+    def rates_of(self) -> str:
+        """Scale whose choice of rates holds: that which this one is ``like``, or itself."""
+        return str(self.settings.get("like", self.name))
+
+    @property
     def strangers(self) -> Dataset | None:
         """Data set whose pictures replace others where a recipe asks for errors, if it names one."""
         return self.datasets[self.settings["strangers"]] if "strangers" in self.settings else None
@@ -120,7 +125,7 @@ def _of_file(name: str) -> Settings:
     values = read(f"params/scales/{name}.yaml", "scale")
     if "like" in values:
         base = read(f"params/scales/{values['like']}.yaml", "scale")
-        values = merge({key: base[key] for key in ("embedding_dims", "recipe")}, values)
+        values = merge({key: base[key] for key in ("embedding_dims", "recipe", "rates") if key in base}, values)
     return values
 
 
@@ -135,7 +140,7 @@ def _refuse_taken(name: str) -> None:
 
 
 def _of_overlay(config: Mapping[str, Any]) -> Settings:
-    keys = ("title", "tables", "datasets", "strangers", "strangers_super", "embedding_dims", "recipe")
+    keys = ("title", "tables", "datasets", "strangers", "strangers_super", "embedding_dims", "recipe", "rates")
     values = {"title": config["name"], "tables": ["comparison"], **{key: config[key] for key in keys if key in config}}
     check(values, "scale", OVERLAY)
     return values

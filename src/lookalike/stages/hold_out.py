@@ -8,13 +8,13 @@ from lookalike.data.held_out import held_out as without_some
 from lookalike.data.manifest import read_manifest, write_manifest
 
 
-def hold_out(manifest: str, *, held_out: str, seed: int) -> None:
+def hold_out(manifest: str, *, held_out: str, seed: int | None) -> None:
     """Write the training pictures of a split as a split of their own: most classes to train, the others to test.
 
     Args:
         manifest: CSV of the split.
         held_out: CSV to write; its paths are relative to the same root.
-        seed: seed of the choice of classes.
+        seed: seed of the choice of classes; ``None`` for the last ones.
 
     Raises:
         ValueError: as `lookalike.data.held_out.held_out`.

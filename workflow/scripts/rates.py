@@ -1,0 +1,12 @@
+"""Choose rates among the trials."""
+
+from lookalike.running.jobs import job_log
+from lookalike.stages.rates import rates
+
+with job_log("rates", snakemake.log[0]):
+    rates(
+        snakemake.params.trials,
+        snakemake.params.rates,
+        histories=snakemake.input.histories,
+        output=snakemake.output[0],
+    )
