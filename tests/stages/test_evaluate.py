@@ -2,11 +2,13 @@
 
 import json
 
+import pandas as pd
 import pytest
 import torch
 
 from lookalike.files import write_tensors
 from lookalike.metrics.clustering import nmi
+from lookalike.metrics.of_classes import over_classes
 from lookalike.metrics.retrieval import retrieval_metrics
 from lookalike.stages.evaluate import evaluate
 from trainings import learner, section
@@ -35,7 +37,7 @@ def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2),
         for number, role in enumerate(roles)
     }
     write_tensors(folder / "embeddings", {**tensors, **(more or {})}, about)
-    paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics")}
+    paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics", "classes")}
     evaluate(settings, recall_at=recall_at, **paths, levels=levels)
     return json.loads((folder / "metrics").read_text()), tensors
 
@@ -70,6 +72,36 @@ def test_training_pictures_get_metrics_of_their_own(tmp_path):
         assert own == expected(tensors, kind, "train", "train")
         others = {name: value for name, value in metrics[kind].items() if not name.startswith("train_")}
         assert others == expected(tensors, kind, "test", "test")
+
+
+def of_classes(folder, metrics, checkpoint):
+    """What the rows of classes come to, under the names of the metrics; and their labels."""
+    table = pd.read_csv(folder / "classes")
+    found = {}
+    for (kind, pictures), means in table.groupby(["checkpoint", "pictures"]):
+        if kind == checkpoint:
+            means = over_classes(means, ["R@1", "RP", "MAP@R", "mAP"])
+            found |= {f"{'train_' if pictures == 'train' else ''}{name}": value for name, value in means.items()}
+    return found, pytest.approx({name: metrics[checkpoint][name] for name in found}, abs=1e-5), table
+
+
+def test_the_classes_of_each_checkpoint_and_of_the_training_pictures_add_up_to_the_metrics(tmp_path):
+    metrics, _ = evaluated(tmp_path, ["test", "train"], best_epoch=1)
+    for kind in ("best", "last"):
+        found, sums, table = of_classes(tmp_path, metrics, kind)
+        assert found == sums
+        assert {"R@1", "train_R@1"} <= found.keys()
+    repeated = [label for label in set(LABELS["test"]) if LABELS["test"].count(label) > 1]
+    listed = table[(table["checkpoint"] == "best") & (table["pictures"] == "test")]["label"]
+    assert sorted(listed) == sorted(repeated)
+
+
+def test_no_unlabelled_picture_is_among_the_classes(tmp_path):
+    metrics, _ = with_unlabelled(tmp_path / "with", ["test"])
+    found, sums, table = of_classes(tmp_path / "with", metrics, "best")
+    assert found == sums
+    assert (table["label"] >= 0).all()
+    assert set(table["checkpoint"]) == {"best"}  # and not a second time as the last, which it is
 
 
 def test_training_pictures_beside_a_query_and_a_gallery_search_each_other(tmp_path):

@@ -4,6 +4,7 @@ rule evaluate:
         embeddings=inputs.result_of("embeddings"),
     output:
         metrics=inputs.pattern("evaluation"),
+        classes=inputs.pattern("classes"),
     log:
         f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:

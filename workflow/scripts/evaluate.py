@@ -13,5 +13,6 @@ call(
     model=snakemake.input.model,
     embeddings=snakemake.input.embeddings,
     metrics=snakemake.output.metrics,
+    classes=snakemake.output.classes,
     tracked=snakemake.config["tracking"],
 )

@@ -119,6 +119,39 @@ def retrieval_metrics_from_embeddings(
         ValueError: as ``retrieval_metrics``; also if there are not as many labels as items, ``block < 1``, ``score``
             is unknown or returns another shape, or an embedding is not finite.
     """
+    tally = tally_of_embeddings(
+        query,
+        query_labels,
+        gallery,
+        gallery_labels,
+        ks=ks,
+        self_match=self_match,
+        count_query_in_r=count_query_in_r,
+        score=score,
+        block=block,
+        query_cameras=query_cameras,
+        gallery_cameras=gallery_cameras,
+        levels=levels,
+    )
+    return tally.means(ks)
+
+
+def tally_of_embeddings(
+    query: Representation,
+    query_labels: Tensor,
+    gallery: Representation,
+    gallery_labels: Tensor,
+    *,
+    ks: Sequence[int],
+    self_match: bool,
+    count_query_in_r: bool = False,
+    score: Score[Representation] = "cosine",
+    block: int = 1024,
+    query_cameras: Tensor | None = None,
+    gallery_cameras: Tensor | None = None,
+    levels: Levels | None = None,
+) -> Tally:
+    """What is known of each query after all have been scored; arguments as of `retrieval_metrics_from_embeddings`."""
     tally = Tally(
         query_labels,
         gallery_labels,
@@ -142,7 +175,7 @@ def retrieval_metrics_from_embeddings(
             stop = min(start + block, len(query))
             # The scores get no name here: it would keep one block alive while the next is computed.
             tally.add(scores_of(start, stop), start)
-    return tally.means(ks)
+    return tally
 
 
 def retrieval_metrics_from_ranking(
@@ -173,10 +206,27 @@ def retrieval_metrics_from_ranking(
             fit the labels or the ranking, a k is outside [1, K], no query has a positive, or RP and MAP@R need ranks
             beyond K (R is greater than K, and positives remain to be found there).
     """
+    per_query, _ = queries_of_ranking(
+        ranking, query_labels, gallery_labels, class_sizes=class_sizes, count_query_in_r=count_query_in_r
+    )
+    check_cutoffs(ks, ranking.shape[1])
+    metrics = mean_over_queries(per_query, ks)
+    del metrics["mAP"]
+    return metrics
+
+
+def queries_of_ranking(
+    ranking: Tensor, query_labels: Tensor, gallery_labels: Tensor, *, class_sizes: Tensor, count_query_in_r: bool
+) -> tuple[Tensor, Tensor]:
+    """Metrics of single queries from the first K ranks; arguments as of `retrieval_metrics_from_ranking`.
+
+    Returns:
+        Metrics of the queries that have a positive, as `metrics_of_queries` gives them, their average precision that of
+        K ranks; and ``(Q,)`` bool, which queries these are.
+    """
     _check_class_sizes(class_sizes, query_labels, gallery_labels)
     _check_ranking(ranking, len(query_labels), len(gallery_labels))
     depth = ranking.shape[1]
-    check_cutoffs(ks, depth)
     hits = gallery_labels[ranking] == query_labels[:, None]  # (Q, K)
     hit_counts = hits.sum(dim=1)
     if bool((hit_counts > class_sizes).any()):
@@ -195,9 +245,7 @@ def retrieval_metrics_from_ranking(
     ranks = torch.where(hits, torch.arange(1, depth + 1, device=hits.device), torch.inf)
     kept = class_sizes > 0
     per_query = metrics_of_queries(ranks[kept], class_sizes[kept], count_query_in_r=count_query_in_r)
-    metrics = mean_over_queries(per_query, ks)
-    del metrics["mAP"]
-    return metrics
+    return per_query, kept
 
 
 def _check_ranking(ranking: Tensor, queries: int, size: int) -> None:

@@ -78,6 +78,11 @@ class Tally:
             if bool(kept.any()):
                 self._add_labels(part[kept], queries[kept])
 
+    @property
+    def of_queries(self) -> Tensor:
+        """Metrics of the queries that have a positive, as `metrics_of_queries` gives them."""
+        return self._per_query[self._counts.cpu() > 0]
+
     def means(self, ks: Sequence[int]) -> dict[str, float]:
         """Means over the queries that have a positive.
 
@@ -88,7 +93,7 @@ class Tally:
         Raises:
             ValueError: if no query has a positive, at all or on some level.
         """
-        metrics = mean_over_queries(self._per_query[self._counts.cpu() > 0], ks)
+        metrics = mean_over_queries(self.of_queries, ks)
         if self._sightings is not None:
             metrics["rank1"] = metrics["P@1"]
         for name, values in zip(self._levels, self._per_level, strict=True):

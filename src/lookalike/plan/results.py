@@ -13,6 +13,7 @@ KINDS = {
     "history": ("train", "models", ".csv"),
     "embeddings": ("embed", "embeddings", ".safetensors"),
     "evaluation": ("evaluate", "metrics", ".json"),
+    "classes": ("evaluate", "metrics", ".classes.csv"),
     "segmentation": ("segment", "segmentations", ".json"),
     "attribution": ("train", "attributions", ".json"),
 }

@@ -6,14 +6,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from lookalike.data.roles import NO_LABEL, UNLABELLED
-from lookalike.files import read_tensors, write_json
+from lookalike.files import read_tensors, replacing, write_json
 from lookalike.learners.saved import CHECKPOINTS, load_model
 from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.clustering import nmi
+from lookalike.metrics.of_classes import COLUMNS, SearchOfClasses
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
 from lookalike.metrics.tally import Levels
@@ -31,6 +33,7 @@ def evaluate(
     model: str,
     embeddings: str,
     metrics: str,
+    classes: str = "",
     levels: Mapping[str, str] | None = None,
     tracked: bool = False,
 ) -> None:
@@ -46,6 +49,9 @@ def evaluate(
             scoring compares vectors, those of the training pictures with ``train_`` before their names and without
             levels; their epochs, how many ``queries`` had a label, how many were ``searched`` for, unlabelled ones too,
             in a ``gallery`` of how many, and how was searched.
+        classes: CSV to write, for intervals that hold for other classes too: what the queries of each class reached, as
+            `lookalike.metrics.of_classes.COLUMNS`, with ``checkpoint`` and with ``pictures``, ``test`` or ``train``;
+            empty for none.
         levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         tracked: whether MLflow gets a copy.
 
@@ -68,18 +74,27 @@ def evaluate(
         print(f"NMI is not defined for scoring {name!r}, which compares no vectors: left out")
     reads_model = settings["scoring"]["name"] in READ_THE_MODEL
     scores: dict[str, dict[str, float]] = {}
+    of_classes: list[pd.DataFrame] = []
     for checkpoint in CHECKPOINTS:
         if checkpoint == "last" and about["best_epoch"] == about["epochs"]:
             scores["last"] = scores["best"]
             continue
         network = load_model(model, checkpoint)[0].to(device) if reads_model else None
-        scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, recall_at, coarse)
+        search = search_of(settings, tensors, query, gallery, recall_at, coarse)
+        scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, search)
+        of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="test"))
         if "labels/train" in tensors:
-            seen = _scored(settings, network, tensors, checkpoint, "train", "train", recall_at, {})
+            search = search_of(settings, tensors, "train", "train", recall_at, {})
+            seen = _scored(settings, network, tensors, checkpoint, "train", "train", search)
             scores[checkpoint] |= {f"train_{name}": value for name, value in seen.items()}
+            of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
     counts = {"queries": labelled, "searched": searched, "gallery": listed - (query == gallery)}
     write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
+    if classes:
+        with replacing(classes) as path:
+            table = pd.concat(of_classes)[["checkpoint", "pictures", *COLUMNS]]
+            table.to_csv(path, index=False, float_format="%.6g")
     if tracked:
         seconds = time.monotonic() - began
         log_scores(metrics, model=model, settings={"evaluate": settings}, device=str(device), seconds=seconds)
@@ -129,11 +144,9 @@ def _scored(
     checkpoint: str,
     query: str,
     gallery: str,
-    recall_at: Sequence[int],
-    levels: Levels,
+    search: Search,
 ) -> dict[str, float]:
     sides = [representation(tensors, checkpoint, role) for role in (query, gallery)]
-    search = search_of(settings, tensors, query, gallery, recall_at, levels)
     name, options = named(settings["scoring"])
     scores = SCORINGS[name](model, *sides, search, **options)
     if settings.get("nmi", False) and name in OF_VECTORS:
@@ -155,7 +168,7 @@ def search_of(
     gallery: str,
     recall_at: Sequence[int],
     levels: Levels,
-) -> Search:
+) -> SearchOfClasses:
     """The search of one role in another, or in itself.
 
     Args:
@@ -168,7 +181,7 @@ def search_of(
     """
     labels = [tensors[f"labels/{role}"] for role in (query, gallery)]
     width = len(labels[1]) - (query == gallery)
-    return Search(
+    return SearchOfClasses(
         labels[0],
         labels[1],
         [k for k in recall_at if k <= width],
