@@ -1,15 +1,18 @@
-"""A claim holds, does not hold or stays undecided, and all of it is told."""
+"""A claim holds, does not hold, is about a small difference or stays undecided, and all of it is told."""
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from lookalike.reports.claims import claim_cells, claim_summaries, markdown, verdict
-from lookalike.statistics.pairs import paired_difference
+from lookalike.statistics.crossed import crossed_estimate
+from lookalike.statistics.decisions import RATES
+from lookalike.statistics.verdict import Verdict
 
-BETTER, WORSE, SAME, NOISE = [0.52, 0.55, 0.53], [0.41, 0.44, 0.43], [0.5, 0.51, 0.49], [0.6, 0.4, 0.55]
+CLASSES = pd.Index(range(40), name="label")
+QUERIES = np.tile([16, 20], 20)
 CLAIMS = {
     "raises": {
         "says": "Changing raises it.",
@@ -28,65 +31,84 @@ CLAIMS = {
         "pairs": [{"changed": "new", "baseline": "old"}],
     },
 }
+# True differences and deviations in percent points.
+BETTER, WORSE, LITTLE, NOISE = (8.0, 1.0), (-8.0, 1.0), (0.0, 1.0), (1.0, 40.0)
+MIXED = {("cub", "new"): BETTER, ("cub", "newer"): NOISE, ("cars", "new"): WORSE, ("cars", "newer"): LITTLE}
 
 
-def frame(cells):
-    """Runs of the claim `raises`, with values per data set and changed recipe; the baseline's are always the same."""
-    return pd.DataFrame(
-        [
-            {"claim": "raises", "metric": "R@1", "published": published, "dataset": f"figurines_{published}"}
-            | {
-                "changed": changed,
-                "baseline": "old",
-                "seed": seed,
-                "changed_value": value,
-                "baseline_value": SAME[seed],
-            }
-            for (published, changed), values in cells.items()
-            for seed, value in enumerate(values)
-        ]
-    )
+def differences(place, cell, seeds=3):
+    """``(S, C)`` fractions of one comparison."""
+    mean, deviation = cell
+    return np.random.default_rng(place).normal(mean, deviation, (seeds, len(CLASSES))) / 100
 
 
-MIXED = {("cub", "new"): BETTER, ("cub", "newer"): NOISE, ("cars", "new"): WORSE, ("cars", "newer"): SAME}
+def frame(cells, seeds=3, told_apart=True):
+    """Runs of the claim `raises`."""
+    rows = []
+    for place, ((published, changed), cell) in enumerate(cells.items()):
+        drawn = differences(place, cell, seeds)
+        for seed, of_classes in enumerate(drawn):
+            by_class = pd.DataFrame({"difference": of_classes, "queries": QUERIES}, index=CLASSES)
+            value = float(of_classes @ QUERIES / QUERIES.sum())
+            rows.append(
+                {"claim": "raises", "metric": "R@1", "published": published, "dataset": f"figurines_{published}"}
+                | {"changed": changed, "baseline": "old", "seed": seed}
+                | {"changed_value": 0.5 + value, "baseline_value": 0.5, "classes": by_class if told_apart else None}
+            )
+    return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize(
-    ("direction", "changed", "expected"),
+    ("direction", "reached", "expected"),
     [
-        ("higher", BETTER, "holds"),
-        ("higher", WORSE, "does not hold"),
-        ("higher", NOISE, "undecided"),
-        ("higher", SAME, "does not hold"),
-        ("lower", WORSE, "holds"),
-        ("lower", BETTER, "does not hold"),
-        ("lower", NOISE, "undecided"),
-        ("different", BETTER, "holds"),
-        ("different", WORSE, "holds"),
-        ("different", NOISE, "undecided"),
-        ("different", SAME, "does not hold"),
+        ("higher", "higher", "holds"),
+        ("higher", "lower", "does not hold"),
+        ("higher", "equal", "does not hold"),
+        ("higher", "small", "small"),
+        ("higher", "undecided", "undecided"),
+        ("lower", "lower", "holds"),
+        ("lower", "higher", "does not hold"),
+        ("different", "higher", "holds"),
+        ("different", "lower", "holds"),
+        ("different", "small", "small"),
+        ("different", "equal", "does not hold"),
     ],
 )
-def test_verdicts_from_given_numbers(direction, changed, expected):
-    assert verdict(direction, paired_difference(changed, SAME)) == expected
+def test_a_verdict_follows_from_what_the_difference_comes_to(direction, reached, expected):
+    assert verdict(direction, Verdict(reached)) == expected
 
 
-def test_a_single_seed_leaves_every_claim_undecided():
-    for direction in ("higher", "lower", "different"):
-        assert verdict(direction, paired_difference([0.9], [0.1])) == "undecided"
-
-
-def test_a_cell_holds_means_in_percent_and_the_interval_of_a_paired_t_test():
-    cells = claim_cells(CLAIMS, frame(MIXED))
-    assert list(cells["verdict"]) == ["holds", "undecided", "does not hold", "does not hold"]
+@pytest.mark.parametrize("told_apart", [True, False])
+def test_a_cell_holds_means_in_percent_and_the_interval_over_seeds_and_classes(told_apart):
+    cells = claim_cells(CLAIMS, frame(MIXED, told_apart=told_apart))
     first = cells.iloc[0]
     assert (first["published"], first["dataset"], first["changed"]) == ("cub", "figurines_cub", "new")
-    expected = stats.ttest_rel(BETTER, SAME).confidence_interval(0.95)
-    assert first["changed_mean"] == pytest.approx(100 * 1.60 / 3)
+    drawn = 100 * differences(0, BETTER)
+    means = drawn @ QUERIES / QUERIES.sum()
+    expected = crossed_estimate(drawn, QUERIES) if told_apart else crossed_estimate(means[:, None])
     assert first["baseline_mean"] == pytest.approx(50)
-    assert first["difference"] == pytest.approx(10 / 3)
-    assert (first["low"], first["high"]) == pytest.approx((100 * expected.low, 100 * expected.high))
-    assert first["n"] == 3
+    assert first["changed_mean"] == pytest.approx(50 + means.mean())
+    assert first["difference"] == pytest.approx(means.mean())
+    assert (first["low"], first["high"]) == pytest.approx(expected.interval(1 - first["level"] / 100))
+    assert (first["seeds"], first["classes"]) == (3, 40 if told_apart else 1)
+
+
+def test_comparisons_are_decided_together_and_the_level_says_how_many():
+    cells = claim_cells(CLAIMS, frame(MIXED))
+    assert list(cells["verdict"]) == ["holds", "undecided", "does not hold", "small"]
+    assert set(cells["level"]) == {100 * (1 - RATES[0] * 3 / 4)}
+
+
+def test_a_single_seed_without_classes_leaves_every_claim_undecided():
+    cells = claim_cells(CLAIMS, frame(MIXED, seeds=1, told_apart=False))
+    assert set(cells["verdict"]) == {"undecided"}
+    assert cells["low"].isna().all()
+
+
+def test_what_a_look_has_decided_stays_as_it_was_then_and_the_others_take_all_seeds():
+    cells = claim_cells(CLAIMS, frame({**MIXED, ("cub", "newer"): (3.0, 15.0)}, seeds=10))
+    assert list(cells["seeds"]) == [3, 10, 3, 3]
+    assert list(cells["verdict"]) == ["holds", "holds", "does not hold", "small"]
 
 
 def test_seeds_are_paired_whatever_the_order_of_the_runs():
@@ -99,31 +121,38 @@ def test_seeds_are_paired_whatever_the_order_of_the_runs():
     )
 
 
-def test_a_summary_averages_within_each_seed_and_counts_the_single_verdicts():
+def test_seeds_that_were_tested_on_other_classes_are_refused():
+    runs = frame({("cub", "new"): BETTER})
+    runs["classes"] = [*runs["classes"][:2], runs["classes"][2].iloc[1:]]
+    with pytest.raises(ValueError, match=r"^new on figurines_cub: seed 2 was not tested on the classes of seed 0"):
+        claim_cells(CLAIMS, runs)
+
+
+def test_a_summary_counts_the_single_verdicts():
     summary = claim_summaries(CLAIMS, frame(MIXED)).set_index("claim").loc["raises"]
-    by_seed = [sum(values[seed] for values in MIXED.values()) / 4 for seed in range(3)]
-    expected = stats.ttest_rel(by_seed, SAME)
-    assert summary["difference"] == pytest.approx(100 * (sum(by_seed) - sum(SAME)) / 3)
-    assert summary["low"] == pytest.approx(100 * expected.confidence_interval(0.95).low)
-    assert (summary["n"], summary["verdict"]) == (3, "undecided")
-    assert (summary["holds"], summary["does not hold"], summary["undecided"]) == (1, 2, 1)
+    cells = claim_cells(CLAIMS, frame(MIXED))
+    assert summary["difference"] == pytest.approx(cells["difference"].mean())
+    assert [summary[each] for each in ("holds", "does not hold", "small", "undecided")] == [1, 1, 1, 1]
 
 
 def test_a_claim_without_data_is_told_as_not_tested():
     summary = claim_summaries(CLAIMS, frame(MIXED)).set_index("claim").loc["elsewhere"]
     assert math.isnan(summary["difference"])
-    assert (summary["holds"], summary["does not hold"], summary["undecided"]) == (0, 0, 0)
+    assert [summary[each] for each in ("holds", "does not hold", "small", "undecided")] == [0, 0, 0, 0]
     text = markdown(CLAIMS, frame(MIXED), "mini")
     assert "not tested" in next(line for line in text.splitlines() if line.startswith("| elsewhere"))
 
 
 def test_readers_see_every_comparison_with_its_numbers():
-    text = markdown(CLAIMS, frame(MIXED), "a scale")
+    text, cells = markdown(CLAIMS, frame(MIXED), "a scale"), claim_cells(CLAIMS, frame(MIXED))
     rows = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    assert ["cub (figurines_cub)", "new", "old", "53.3", "50.0", "+3.3 [+0.5, +6.2]", "3", "holds"] in rows
-    assert ["cars (figurines_cars)", "newer", "old", "50.0", "50.0", "+0.0 [+0.0, +0.0]", "3", "does not hold"] in rows
-    assert sum("figurines" in row[0] for row in rows) == len(MIXED)
-    for words in ("Changing raises it.", "A paper, Table 1", "seeds 0, 1, 2", "Scale: a scale"):
+    shown = [row for row in rows if "figurines" in row[0]]
+    assert len(shown) == len(MIXED)
+    for row, cell in zip(shown, cells.to_dict("records"), strict=True):
+        interval = f"{cell['difference']:+.1f} [{cell['low']:+.1f}, {cell['high']:+.1f}]"
+        assert row[1:3] == [cell["changed"], "old"]
+        assert row[4:] == ["50.0", interval, "99.25 %", "3", "40", cell["verdict"]]
+    for words in ("Changing raises it.", "A paper, Table 1", "seeds 0, 1, 2", "Scale: a scale", "within 2 points"):
         assert words in text
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,14 +34,47 @@ def files(folder, name, values):
     return [str(path) for path in paths]
 
 
+def with_classes(paths, values):
+    """Beside each file what its classes reached: 40 of ten queries, of which some find little."""
+    for path, value in zip(paths, values, strict=True):
+        rows = [("best", "test", label, 10, value + (0.1 if label % 2 else -0.1)) for label in range(40)]
+        rows += [("best", "train", label, 10, 1.0) for label in range(3)]
+        lines = [",".join(map(str, row)) for row in rows]
+        Path(path).with_suffix(".classes.csv").write_text(
+            "\n".join(["checkpoint,pictures,label,queries,R@1", *lines]) + "\n"
+        )
+
+
 def test_the_best_epochs_are_compared_and_written_twice(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5, 0.6, 0.55]), "baseline": files(tmp_path, "old", [0.25, 0.34, 0.3])}
+    with_classes(sides["changed"], [0.5, 0.6, 0.55])
+    with_classes(sides["baseline"], [0.25, 0.34, 0.3])
+    claims(CLAIMS, runs(3), scale="small", **sides, output=str(tmp_path / "claims"))
+    with (tmp_path / "claims.csv").open() as stream:
+        [cell] = csv.DictReader(stream)
+    assert (cell["claim"], cell["dataset"], cell["verdict"]) == ("better", "birds", "holds")
+    assert (cell["seeds"], cell["classes"]) == ("3", "40")
+    assert float(cell["difference"]) == pytest.approx(25.333, abs=1e-3)
+    assert "+25.3 [" in (tmp_path / "claims.md").read_text()
+
+
+def test_without_the_classes_of_both_sides_the_seeds_alone_are_compared(tmp_path):
     sides = {"changed": files(tmp_path, "new", [0.5, 0.6]), "baseline": files(tmp_path, "old", [0.25, 0.34])}
+    with_classes(sides["changed"], [0.5, 0.6])
     claims(CLAIMS, runs(2), scale="small", **sides, output=str(tmp_path / "claims"))
     with (tmp_path / "claims.csv").open() as stream:
         [cell] = csv.DictReader(stream)
-    assert (cell["claim"], cell["dataset"], cell["verdict"], cell["n"]) == ("better", "birds", "holds", "2")
-    assert float(cell["difference"]) == pytest.approx(25.5)
-    assert "+25.5 [" in (tmp_path / "claims.md").read_text()
+    assert (cell["seeds"], cell["classes"]) == ("2", "1")
+
+
+def test_sides_that_were_tested_on_other_classes_are_named(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5]), "baseline": files(tmp_path, "old", [0.25])}
+    with_classes(sides["changed"], [0.5])
+    with_classes(sides["baseline"], [0.25])
+    path = tmp_path / "old0.classes.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:30]) + "\n")
+    with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same classes"):
+        claims(CLAIMS, runs(1), scale="small", **sides, output=str(tmp_path / "claims"))
 
 
 def test_a_file_without_the_claimed_metric_is_named(tmp_path):

@@ -7,7 +7,7 @@ from lookalike.statistics.verdict import OF_CLAIMS, OF_FIGURES, OF_NUMBERS, Verd
 
 def test_every_possible_verdict_is_counted_in_its_order_whatever_was_reached():
     counts = counted(["undecided", "holds", "undecided"], OF_CLAIMS)
-    assert list(counts.items()) == [("holds", 1), ("does not hold", 0), ("undecided", 2)]
+    assert list(counts.items()) == [("holds", 1), ("does not hold", 0), ("small", 0), ("undecided", 2)]
     assert set(counted([], OF_NUMBERS).values()) == {0}
 
 

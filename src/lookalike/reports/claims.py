@@ -2,78 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from lookalike.statistics.pairs import Difference, paired_difference
+from lookalike.statistics.decisions import LOOKS, MARGIN, MARGINS, RATES, decide
 from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.tables.layout import DASH
 
 CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]
+MEASURED = ["changed_mean", "baseline_mean", "difference", "low", "high", "level", "seeds", "classes", "verdict"]
 Claims = Mapping[str, Mapping[str, Any]]
 
 
-def verdict(direction: str, difference: Difference) -> Verdict:
-    """Whether a difference is what was claimed.
+def verdict(direction: str, reached: Verdict) -> Verdict:
+    """Whether what a difference comes to is what was claimed.
 
     Args:
         direction: claimed of the changed recipe: ``higher``, ``lower`` or ``different``.
-        difference: changed minus baseline.
+        reached: verdict on the difference, changed minus baseline.
 
     Returns:
-        ``holds`` where the interval lies on the claimed side of zero (for ``different``: on either), ``does not hold``
-        where it lies on the other side or no seed differs at all, else ``undecided``.
+        ``holds`` for the claimed side (for ``different``: either), ``does not hold`` for the other side or where no
+        seed differs at all, ``small`` for a difference below the margin whose sign is open, else ``undecided``.
     """
-    reached = difference.verdict
-    if reached == Verdict.UNDECIDED:
+    if reached in (Verdict.UNDECIDED, Verdict.SMALL):
         return reached
     wanted = (Verdict.HIGHER, Verdict.LOWER) if direction == "different" else (Verdict(direction),)
     return Verdict.HOLDS if reached in wanted else Verdict.FAILS
 
 
 def claim_cells(claims: Claims, runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per claim, data set and pair of recipes.
+    """One row per claim, data set and pair of recipes, decided together.
 
     Args:
         claims: entries of ``params/claims.yaml`` by name.
-        runs: per run ``claim, metric, published, dataset, changed, baseline, seed`` and what was measured as fractions,
-            ``changed_value`` and ``baseline_value``.
+        runs: per run ``claim, metric, published, dataset, changed, baseline, seed``, what was measured as fractions,
+            ``changed_value`` and ``baseline_value``, and ``classes``: what the changed recipe reached more than the
+            baseline on each test class, indexed by the class with the columns ``difference`` (a fraction) and
+            ``queries``, or ``None`` where classes are not told apart.
 
     Returns:
         Columns ``claim, metric, direction, published, dataset, changed, baseline, changed_mean, baseline_mean,
-        difference, low, high, n, verdict``, in percent and percent points.
+        difference, low, high, level, seeds, classes, verdict``, in percent and percent points; ``level`` in percent.
     """
     runs = runs.assign(direction=[claims[name]["direction"] for name in runs["claim"]])
-    rows = [
-        dict(zip(CELL, key, strict=True)) | _compared(cell, str(cell["direction"].iloc[0]))
-        for key, cell in runs.groupby(CELL, sort=False)
-    ]
-    measured = ["changed_mean", "baseline_mean", "difference", "low", "high", "n", "verdict"]
-    return pd.DataFrame(rows, columns=[*CELL, *measured])
+    cells = [(dict(zip(CELL, key, strict=True)), own) for key, own in runs.groupby(CELL, sort=False)]
+    rows = [cell | measured for (cell, _), measured in zip(cells, _decided([own for _, own in cells]), strict=True)]
+    return pd.DataFrame(rows, columns=[*CELL, *MEASURED])
 
 
 def claim_summaries(claims: Claims, runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per claim: the difference averaged over its pairs and data sets, and how its single cells came out.
-
-    The average is taken seed by seed first, so that recipes that share a training count once in ``n``.
+    """One row per claim: how its single cells came out, and the mean of their differences.
 
     Args:
         claims: as for `claim_cells`.
         runs: likewise.
 
     Returns:
-        Columns ``claim``, the measured ones of `claim_cells`, and the numbers of cells ``holds, does not hold,
-        undecided``. A claim without a run at this scale has numbers of zero, and nothing else.
+        Columns ``claim``, ``difference``, the mean of its cells' in percent points (NaN for a claim without a run at
+        this scale), and the numbers of cells per verdict of `OF_CLAIMS`.
     """
     cells = claim_cells(claims, runs)
     rows: list[dict[str, Any]] = []
-    for name, claim in claims.items():
-        own = runs[runs["claim"] == name]
-        by_seed = own.groupby("seed", as_index=False)[["changed_value", "baseline_value"]].mean()
-        counts = counted(cells.loc[cells["claim"] == name, "verdict"], OF_CLAIMS)
-        rows.append({"claim": name} | (_compared(by_seed, claim["direction"]) if len(own) else {}) | counts)
+    for name in claims:
+        own = cells[cells["claim"] == name]
+        rows.append({"claim": name, "difference": own["difference"].mean()} | counted(own["verdict"], OF_CLAIMS))
     return pd.DataFrame(rows)
 
 
@@ -97,41 +94,76 @@ def markdown(claims: Claims, runs: pd.DataFrame, scale: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _compared(values: pd.DataFrame, direction: str) -> dict[str, Any]:
-    changed, baseline = 100 * values["changed_value"], 100 * values["baseline_value"]
-    difference = paired_difference(list(changed), list(baseline))
-    return {
-        "changed_mean": changed.mean(),
-        "baseline_mean": baseline.mean(),
-        "difference": difference.mean,
-        "low": difference.low,
-        "high": difference.high,
-        "n": difference.n,
-        "verdict": verdict(direction, difference),
-    }
+def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
+    """Numbers and verdict of each comparison, from its runs."""
+    pairs = [_differences(own.sort_values("seed")) for own in cells]
+    metrics = [str(own["metric"].iloc[0]) for own in cells]
+    reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], metrics)
+    rows = []
+    for own, found in zip(cells, reached, strict=True):
+        taken = own.sort_values("seed").head(found.estimate.seeds)
+        rows.append(
+            {
+                "changed_mean": 100 * taken["changed_value"].mean(),
+                "baseline_mean": 100 * taken["baseline_value"].mean(),
+                "difference": found.estimate.mean,
+                "low": found.decision.low,
+                "high": found.decision.high,
+                "level": 100 * found.decision.level,
+                "seeds": found.estimate.seeds,
+                "classes": found.estimate.classes,
+                "verdict": verdict(str(own["direction"].iloc[0]), found.decision.verdict),
+            }
+        )
+    return rows
+
+
+def _differences(runs: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Differences ``(S, C)`` in percent points and weights ``(C,)`` of a comparison's runs, one class for all of them
+    where classes are not told apart.
+
+    Raises:
+        ValueError: for runs that were not tested on the same classes.
+    """
+    first = runs["classes"].iloc[0]
+    if any(each is None for each in runs["classes"]):
+        return 100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None], np.ones(1)
+    for seed, each in zip(runs["seed"], runs["classes"], strict=True):
+        if not (each.index.equals(first.index) and each["queries"].equals(first["queries"])):
+            raise ValueError(
+                f"{runs['changed'].iloc[0]} on {runs['dataset'].iloc[0]}: seed {seed} was not tested on the classes of "
+                f"seed {runs['seed'].iloc[0]}; remove what is of older data"
+            )
+    return 100 * np.stack([each["difference"].to_numpy() for each in runs["classes"]]), first["queries"].to_numpy(float)
 
 
 def _notes(runs: pd.DataFrame, cells: int, scale: str) -> str:
     seeds = ", ".join(str(seed) for seed in sorted(runs["seed"].unique()))
+    looks = ", ".join(f"{rate:.0%} after {look}" for look, rate in zip(LOOKS, RATES, strict=True))
     return (
-        "In percent, at the epoch with the best R@1 on the test split. Two recipes are compared seed by seed "
-        f"(seeds {seeds or DASH}); differences are in percent points, changed minus baseline, with Student's 95 % "
-        "interval. A claim *holds* where the interval lies on the claimed side of zero, it *does not hold* where the "
-        "interval lies on the other side or no seed differs, else it is *undecided*: few seeds leave wide intervals. "
-        "Without any true difference one comparison in twenty is decided by chance; there are "
-        f"{cells} below. *On average* is over pairs of recipes and data sets first, then over seeds; the last columns "
-        f"count the single comparisons. Scale: {scale}."
+        "In percent, at the epoch with the best R@1 on the test split; differences in percent points, changed minus "
+        f"baseline, seed by seed (seeds {seeds or DASH}) and test class by test class. The interval is to hold for "
+        "other seeds and other classes of their kind: two-way random effects, Student's with Satterthwaite's degrees "
+        "of freedom; over seeds alone where classes are not told apart. A claim *holds* where the interval lies on the "
+        "claimed side of zero; it *does not hold* where it lies on the other side or no seed differs; the difference "
+        f"is *small* where the interval lies within {MARGIN:g} points of zero ({_margins()}); else it is *undecided*. "
+        f"Of the verdicts on the {cells} comparisons at most one in twenty is false in expectation ({looks} seeds): "
+        "the more are decided, the narrower the intervals; what a look has decided stays as it was then. "
+        f"Scale: {scale}."
     )
 
 
+def _margins() -> str:
+    return ", ".join(f"{metric} {margin:g}" for metric, margin in MARGINS.items())
+
+
 def _summary_line(claim: Mapping[str, Any], row: pd.Series) -> dict[str, str]:
-    tested = not pd.isna(row.get("difference"))
+    tested = not pd.isna(row["difference"])
     return {
         "claim": row["claim"],
         "place": claim["place"],
         "claimed": f"{claim['metric']} {claim['direction']}",
-        "difference on average": _interval(row) if tested else DASH,
-        "on average": row["verdict"] if tested else "not tested: no data",
+        "mean difference": f"{row['difference']:+.1f}" if tested else "not tested: no data",
         **{each: str(row[each]) for each in OF_CLAIMS},
     }
 
@@ -145,7 +177,9 @@ def _cell_line(row: pd.Series) -> dict[str, str]:
         "changed mean": f"{row['changed_mean']:.1f}",
         "baseline mean": f"{row['baseline_mean']:.1f}",
         "difference": _interval(row),
-        "n": str(row["n"]),
+        "level": f"{row['level']:.2f} %",
+        "seeds": str(row["seeds"]),
+        "classes": str(row["classes"]) if row["classes"] > 1 else DASH,
         "verdict": row["verdict"],
     }
 

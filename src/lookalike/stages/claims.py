@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.files import read_json, replacing, write_text
+from lookalike.reports.by_class import class_means
 from lookalike.reports.claims import claim_cells, markdown
 
 CHECKPOINT = "best"
@@ -28,7 +29,8 @@ def claims(
         claims: entries of ``params/claims.yaml`` by name.
         runs: rows of runs, from ``lookalike.plan.claims.claim_runs``.
         scale: what the scale calls itself.
-        changed: JSON files with what the changed recipes reached, in the order of the runs.
+        changed: JSON files with what the changed recipes reached, in the order of the runs; beside those of retrieval
+            lies what their classes reached.
         baseline: JSON files of the baselines' metrics, in the same order.
         output: path without extension; ``.csv`` holds every comparison, ``.md`` is for readers.
 
@@ -37,13 +39,25 @@ def claims(
     """
     measured = [
         {**run, "changed_value": _value(first, run["metric"]), "baseline_value": _value(second, run["metric"])}
+        | {"classes": _of_classes(first, second, run["metric"])}
         for run, first, second in zip(runs, changed, baseline, strict=True)
     ]
     keys = ["claim", "metric", "published", "dataset", "changed", "baseline", "seed"]
-    frame = pd.DataFrame(measured, columns=[*keys, "changed_value", "baseline_value"])
+    frame = pd.DataFrame(measured, columns=[*keys, "changed_value", "baseline_value", "classes"])
     with replacing(f"{output}.csv") as path:
         claim_cells(claims, frame).to_csv(path, index=False, float_format="%.4f")
     write_text(f"{output}.md", markdown(claims, frame, scale))
+
+
+def _of_classes(changed: str, baseline: str, metric: str) -> pd.DataFrame | None:
+    """By class the difference and the number of queries, ``None`` for a metric that is not told by class."""
+    sides = [class_means(path, CHECKPOINT, metric) for path in (changed, baseline)]
+    if sides[0] is None or sides[1] is None:
+        return None
+    difference = sides[0]["value"] - sides[1]["value"]
+    if difference.isna().any():
+        raise ValueError(f"{changed} and {baseline} were not tested on the same classes; remove what is of older data")
+    return pd.DataFrame({"difference": difference, "queries": sides[0]["queries"]})
 
 
 def _value(path: str, metric: str) -> float:

@@ -20,6 +20,7 @@ class Verdict(StrEnum):
     HIGHER = "higher"
     LOWER = "lower"
     EQUAL = "equal"
+    SMALL = "small"  # whatever its sign, below the margin
 
     # Of a claim.
     HOLDS = "holds"
@@ -42,7 +43,7 @@ class Verdict(StrEnum):
 
 
 # In the order in which they are counted.
-OF_CLAIMS = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
+OF_CLAIMS = (Verdict.HOLDS, Verdict.FAILS, Verdict.SMALL, Verdict.UNDECIDED)
 OF_FIGURES = (
     Verdict.YES,
     Verdict.NO,

@@ -1,0 +1,133 @@
+"""Which of many differences are decided, at three looks, with one stated rate of false ones.
+
+A difference is decided by its interval alone: *higher* or *lower* where that leaves zero out, *small* where it lies
+within the margin on both sides, else *undecided*. With many comparisons some intervals miss by chance, and those that
+decide are the likeliest to: so the level of the intervals follows from how many are decided. If R of m are, each misses
+with a probability of ``rate * R / m`` (the largest R for which that is so), and the expected share of misses among the
+decided is at most ``rate``; so is that of false verdicts, as a verdict is false only if its interval misses.
+
+Source: Benjamini and Yekutieli 2005, "False Discovery Rate-Adjusted Multiple Confidence Intervals for Selected
+Parameters", JASA 100; the step-up rule is that of Benjamini and Hochberg 1995. Looks add up: what is decided at a look
+stays, and the shares of false verdicts of all looks together are at most the sum of the looks' rates, as no look
+decides more than are decided in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lookalike.statistics.crossed import Estimate, crossed_estimate
+from lookalike.statistics.verdict import Verdict
+
+LOOKS = (3, 10, 20)  # seeds at which one may look
+RATES = (0.01, 0.02, 0.02)  # of false verdicts among those decided, at each look: 5 % together
+MARGINS = {"RP": 1.0, "MAP@R": 1.0}  # in percent points; narrower where metrics are smaller
+MARGIN = 2.0  # of all others
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A verdict with the interval that it follows from.
+
+    Attributes:
+        verdict: of `OF_DIFFERENCES`.
+        low: lower end of the interval.
+        high: upper end.
+        level: of the interval, such as 0.99.
+    """
+
+    verdict: Verdict
+    low: float
+    high: float
+    level: float
+
+
+def margin_of(metric: str) -> float:
+    """Difference in percent points below which a metric's difference is called small."""
+    return MARGINS.get(metric.removeprefix("train_"), MARGIN)
+
+
+def look_at(seeds: int) -> int:
+    """Number of the last look that so many seeds allow; 0, as the first, also for fewer."""
+    return max([look for look, needed in enumerate(LOOKS) if seeds >= needed], default=0)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What became of a comparison: the decision of the look that made it, or of the last one, and what it rests on."""
+
+    decision: Decision
+    estimate: Estimate
+
+
+def decide(
+    differences: Sequence[NDArray[np.float64]], weights: Sequence[ArrayLike], metrics: Sequence[str]
+) -> list[Decided]:
+    """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
+
+    The looks before the last take as many seeds as `LOOKS` says, the last one all there are.
+
+    Args:
+        differences: ``(S, C)`` of each comparison, in percent points, first seeds first; as many seeds of each.
+        weights: ``(C,)`` of each, as for `crossed_estimate`.
+        metrics: name of each, for its margin.
+
+    Raises:
+        ValueError: as `crossed_estimate`, and if numbers of comparisons or of seeds differ.
+    """
+    numbers = {len(each) for each in differences}
+    if len(numbers) > 1:
+        raise ValueError(f"comparisons of {min(numbers)} to {max(numbers)} seeds; a look takes as many of each")
+    margins = [margin_of(metric) for metric in metrics]
+    reached: list[Decided] = []
+    for look in range(look_at(max(numbers, default=0)) + 1):
+        seeds = LOOKS[look] if look < look_at(max(numbers, default=0)) else None
+        estimates = [crossed_estimate(each[:seeds], shares) for each, shares in zip(differences, weights, strict=True)]
+        found = [Decided(*pair) for pair in zip(decisions(estimates, margins, RATES[look]), estimates, strict=True)]
+        reached = [
+            new if old.decision.verdict == Verdict.UNDECIDED else old
+            for old, new in zip(reached or found, found, strict=True)
+        ]
+    return reached
+
+
+def decisions(estimates: Sequence[Estimate], margins: Sequence[float], rate: float) -> list[Decision]:
+    """Verdicts on all differences of one look.
+
+    Args:
+        estimates: of all comparisons, those too that an earlier look has decided.
+        margins: of each, in the unit of the differences.
+        rate: of false verdicts among those decided.
+
+    Raises:
+        ValueError: if the numbers of estimates and margins differ, or the rate is not between 0 and 1.
+    """
+    if len(estimates) != len(margins) or not 0 < rate < 1:
+        raise ValueError(f"{len(estimates)} estimates, {len(margins)} margins and rate={rate} do not go together")
+    count = len(estimates)
+
+    def at(error: float) -> list[Decision]:
+        return [_decision(each, margin, error) for each, margin in zip(estimates, margins, strict=True)]
+
+    for decided in range(count, 0, -1):
+        found = at(rate * decided / count)
+        if sum(each.verdict != Verdict.UNDECIDED for each in found) >= decided:
+            return found
+    return [Decision(Verdict.UNDECIDED, each.low, each.high, each.level) for each in at(rate / max(count, 1))]
+
+
+def _decision(estimate: Estimate, margin: float, error: float) -> Decision:
+    low, high = estimate.interval(error)
+    if low > 0:
+        verdict = Verdict.HIGHER
+    elif high < 0:
+        verdict = Verdict.LOWER
+    elif estimate.mean == low == high == 0:
+        verdict = Verdict.EQUAL
+    else:
+        verdict = Verdict.SMALL if -margin < low and high < margin else Verdict.UNDECIDED
+    return Decision(verdict, low, high, 1 - error)

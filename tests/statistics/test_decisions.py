@@ -1,0 +1,140 @@
+"""Verdicts follow from intervals whose level follows from how many are decided; false ones stay at the stated rate."""
+
+import numpy as np
+import pytest
+
+from lookalike.statistics.crossed import Estimate, crossed_estimate
+from lookalike.statistics.decisions import LOOKS, RATES, decide, decisions, look_at, margin_of
+from lookalike.statistics.verdict import Verdict
+
+WRONG = {
+    Verdict.HIGHER: lambda true, margin: true <= 0,
+    Verdict.LOWER: lambda true, margin: true >= 0,
+    Verdict.SMALL: lambda true, margin: abs(true) >= margin,
+}
+
+
+def estimate(mean, error=1.0, freedom=1e6):
+    return Estimate(mean, error, freedom, 3, 50, 0.0, 0.0)
+
+
+def slow_decisions(estimates, margin, rate):
+    """The largest number R of comparisons that are decided where each interval misses with rate R / m."""
+    for decided in range(len(estimates), -1, -1):
+        error = rate * max(decided, 1) / len(estimates)
+        verdicts = []
+        for each in estimates:
+            low, high = each.interval(error)
+            side = 1 if low > 0 else -1 if high < 0 else 0
+            verdicts.append(side or ("small" if abs(low) < margin and abs(high) < margin else None))
+        if sum(verdict is not None for verdict in verdicts) >= decided:
+            return verdicts if decided else [None] * len(verdicts), error
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_they_are_those_of_the_step_up_rule(seed):
+    rng = np.random.default_rng(seed)
+    estimates = [
+        estimate(mean, error) for mean, error in zip(rng.normal(0, 3, 12), rng.uniform(0.2, 1.5, 12), strict=True)
+    ]
+    found = decisions(estimates, [2.0] * 12, 0.05)
+    verdicts, error = slow_decisions(estimates, 2.0, 0.05)
+    words = {1: Verdict.HIGHER, -1: Verdict.LOWER, "small": Verdict.SMALL, None: Verdict.UNDECIDED}
+    assert [each.verdict for each in found] == [words[verdict] for verdict in verdicts]
+    assert {each.level for each in found} == {1 - error}
+    assert [(each.low, each.high) for each in found] == [each.interval(error) for each in estimates]
+
+
+def test_the_sign_comes_before_the_size_and_equal_runs_are_equal():
+    found = decisions(
+        [estimate(1.0, 0.1), estimate(-1.0, 0.1), estimate(0.1, 0.1), estimate(0.0, 0.0)], [2.0] * 4, 0.05
+    )
+    assert [each.verdict for each in found] == [Verdict.HIGHER, Verdict.LOWER, Verdict.SMALL, Verdict.EQUAL]
+
+
+def test_what_was_not_repeated_is_undecided():
+    (found,) = decisions([crossed_estimate([[5.0]])], [2.0], 0.05)
+    assert found.verdict == Verdict.UNDECIDED
+    assert decisions([], [], 0.05) == []
+
+
+def test_one_clear_difference_among_many_takes_a_wider_interval_than_alone():
+    clear, rest = estimate(2.5), [estimate(0.0, 5.0)] * 19
+    assert decisions([clear], [2.0], 0.05)[0].verdict == Verdict.HIGHER
+    assert decisions([clear, *rest], [2.0] * 20, 0.05)[0].verdict == Verdict.UNDECIDED
+
+
+def test_looks_and_margins_are_as_stated():
+    assert [look_at(seeds) for seeds in (1, 3, 9, 10, 19, 20, 40)] == [0, 0, 0, 1, 1, 2, 2]
+    assert (len(LOOKS), round(sum(RATES), 10)) == (len(RATES), 0.05)
+    assert [margin_of(name) for name in ("R@1", "P@1", "mAP", "train_R@1", "MAP@R", "coverage")] == [2, 2, 2, 2, 1, 2]
+
+
+def test_what_a_look_decides_stays_and_the_last_look_takes_all_seeds():
+    rng = np.random.default_rng(0)
+    clear, open_ = rng.normal(9, 1, (12, 50)), rng.normal(0, 40, (12, 50))
+    found = decide([clear, open_], [np.ones(50)] * 2, ["R@1"] * 2)
+    assert [each.estimate.seeds for each in found] == [3, 12]
+    alone = decisions([crossed_estimate(each[:3]) for each in (clear, open_)], [2.0] * 2, RATES[0])
+    assert found[0].decision == alone[0]
+    assert found[0].estimate == crossed_estimate(clear[:3], np.ones(50))
+    assert decide([], [], []) == []
+
+
+def test_comparisons_with_other_numbers_of_seeds_are_refused():
+    with pytest.raises(ValueError, match="comparisons of 3 to 4 seeds; a look takes as many of each"):
+        decide([np.ones((3, 2)), np.ones((4, 2))], [np.ones(2)] * 2, ["R@1"] * 2)
+
+
+@pytest.mark.parametrize(("estimates", "margins", "rate"), [([], [1.0], 0.05), ([estimate(1)], [1.0], 0.0)])
+def test_what_does_not_go_together_is_refused(estimates, margins, rate):
+    with pytest.raises(ValueError, match="do not go together"):
+        decisions(estimates, margins, rate)
+
+
+def study(rng, true, *, deviations, classes=50):
+    """The whole procedure on drawn comparisons: looks at 3, 10 and 20 seeds, what is decided stays."""
+    of_seed, of_class, of_both = deviations
+    drawn = [
+        mean
+        + rng.normal(0, of_seed, (LOOKS[-1], 1))
+        + rng.normal(0, of_class, (1, classes))
+        + rng.normal(0, of_both, (LOOKS[-1], classes))
+        for mean in true
+    ]
+    found = decide(drawn, [np.ones(classes)] * len(true), ["R@1"] * len(true))
+    return [each.decision.verdict for each in found]
+
+
+# Deviations of seeds, classes and single numbers, in percent points. Errors of the mean at 20 seeds: 0.6 and 1.1.
+MEASURED = [(1.4, 3.0, 12.0), (1.4, 7.0, 12.0)]
+
+
+@pytest.mark.parametrize("deviations", MEASURED)
+def test_without_any_difference_at_most_five_percent_are_called_different(deviations):
+    rng = np.random.default_rng(0)
+    called = [verdict for _ in range(40) for verdict in study(rng, [0.0] * 20, deviations=deviations)]
+    different = sum(verdict in (Verdict.HIGHER, Verdict.LOWER) for verdict in called)
+    assert different <= 0.05 * len(called)
+
+
+def test_three_points_are_called_different_in_four_of_five():
+    rng = np.random.default_rng(1)
+    true = [3.0, -3.0] * 5 + [0.0] * 10
+    called = [verdict for _ in range(20) for verdict in study(rng, true, deviations=MEASURED[0])[:10]]
+    right = sum(verdict == (Verdict.HIGHER, Verdict.LOWER)[place % 2] for place, verdict in enumerate(called))
+    assert right >= 0.8 * len(called)
+
+
+@pytest.mark.parametrize("deviations", MEASURED)
+def test_false_verdicts_are_at_most_a_twentieth_of_the_decided(deviations):
+    rng = np.random.default_rng(2)
+    shares = []
+    for _ in range(40):
+        true = rng.choice([0.0, 0.0, 0.5, 2.0, -2.0, 3.0, -5.0], 20)
+        verdicts = study(rng, true, deviations=deviations)
+        decided = [(mean, verdict) for mean, verdict in zip(true, verdicts, strict=True) if verdict in WRONG]
+        false = sum(WRONG[verdict](mean, 2.0) for mean, verdict in decided)
+        shares.append(false / max(1, len(decided)))
+    assert np.mean(shares) <= 0.05
