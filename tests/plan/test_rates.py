@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookalike.plan import rates
+from lookalike.plan import rates, scales
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import COLUMNS, Kind, Trial, choose, chosen_rates, kind_of, laid_over, trial_settings, trials
 
@@ -130,6 +130,19 @@ def test_a_kind_that_was_not_tried_takes_the_rates_of_its_loss_alone():
 
 def test_a_scale_that_is_like_another_takes_its_choices():
     assert Plan({**CONFIG, "scale": "ci"}).rates_of == "mini"
+    own = Plan({**CONFIG, "scale": "small_squeezenet"})
+    assert own.rates_of == "small_squeezenet"  # which states a grid, and so has choices of its own
+    assert own.rates["train"] == Plan({**CONFIG, "scale": "small"}).rates["train"]
+
+
+def test_the_choices_of_another_scale_are_taken_by_its_name(file, monkeypatch):
+    write(file, LINE)
+    monkeypatch.setattr(scales, "project_root", lambda: file.parents[2])
+    longer = Plan({**OVERLAY, "name": "longer", "rates": "own"})
+    assert longer.settings("compared_margin", "pictures")["train"]["optimiser"]["lr"]["head"] == 3e-3
+    assert not longer.rates  # and no trials of its own
+    with pytest.raises(ValueError, match=r"^the overlay, rates \(choices below params/rates\): unknown 'owm', did you mean 'own'"):
+        Plan({**OVERLAY, "name": "longer", "rates": "owm"})
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ class Scale:
         datasets: data sets by name.
         own: whether it is an overlay of the user's own.
         data_folder: below which its data lie.
+        rates_of: scale whose choice of rates holds: the one that states the key ``rates``.
     """
 
     name: str
@@ -74,17 +75,13 @@ class Scale:
     datasets: dict[str, Dataset]
     own: bool
     data_folder: str
+    rates_of: str
 
     @property
     def overlay(self) -> Settings:
         """What it lays over every recipe."""
         overlay: Settings = self.settings.get("recipe", {})
         return overlay
-
-    @property
-    def rates_of(self) -> str:
-        """Scale whose choice of rates holds: that which this one is ``like``, or itself."""
-        return str(self.settings.get("like", self.name))
 
     @property
     def strangers(self) -> Dataset | None:
@@ -108,7 +105,11 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
     file = OVERLAY if is_overlay else f"params/scales/{name}.yaml"
     if is_overlay:
         _refuse_taken(name)
-    values = _of_overlay(config) if is_overlay else _of_file(name)
+    values, rates_of = (_of_overlay(config), name) if is_overlay else _of_file(name)
+    if isinstance(values.get("rates"), str):
+        rates_of = values.pop("rates")
+        known = sorted(path.stem for path in (project_root() / "params" / "rates").glob("*.csv"))
+        require_known(f"{file}, rates (choices below params/rates)", rates_of, known)
     folder = f"data/{name}" if is_overlay else "data"
     datasets = {name: _dataset(name, value or {}, folder, file) for name, value in values["datasets"].items()}
     trained = [dataset.name for dataset in datasets.values() if dataset.trained_on is None]
@@ -117,16 +118,21 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
             require_known(f"{file}, datasets.{dataset.name}.trained_on", dataset.trained_on, trained)
     if "strangers" in values:
         require_known(f"{file}, strangers", values["strangers"], datasets)
-    return Scale(name, file, values, datasets, is_overlay, folder)
+    return Scale(name, file, values, datasets, is_overlay, folder, rates_of)
 
 
-def _of_file(name: str) -> Settings:
-    """Values laid over those of the scale that this one is ``like``; data sets and tables are always its own."""
+def _of_file(name: str) -> tuple[Settings, str]:
+    """Values laid over those of the scale that this one is ``like``, and the scale whose choice of rates holds.
+
+    Data sets and tables are always its own.
+    """
     values = read(f"params/scales/{name}.yaml", "scale")
+    rates_of = name
     if "like" in values:
+        rates_of = name if "rates" in values else values["like"]
         base = read(f"params/scales/{values['like']}.yaml", "scale")
         values = merge({key: base[key] for key in ("embedding_dims", "recipe", "rates") if key in base}, values)
-    return values
+    return values, rates_of
 
 
 def _refuse_taken(name: str) -> None:

@@ -1,0 +1,48 @@
+"""The overlays that the project itself brings resolve, and hold what they say they hold."""
+
+import pytest
+import yaml
+
+from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.plan import Plan
+from lookalike.plan.rates import trials
+from projects import ROOT
+
+OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem != "birds_long"]
+CONFIG = {"seeds": [0], "archives": "data/archives", "tracking": False, "scale": "mini"}
+
+
+def plan_of(path):
+    return Plan({**CONFIG, **yaml.safe_load(path.read_text())})
+
+
+@pytest.mark.parametrize("path", OVERLAYS, ids=lambda path: path.stem)
+def test_every_overlay_resolves_with_its_trials_and_its_claims(path):
+    plan = plan_of(path)
+    assert plan.scale == path.stem
+    assert len(plan.runs)
+    grid = len(plan.rates["grid"])
+    assert len(trials(plan)) % grid == 0
+    assert claim_runs(plan, read_claims(plan))
+
+
+def test_the_birds_fill_every_cub_column_of_every_table_of_the_papers():
+    plan = plan_of(ROOT / "params" / "overlays" / "birds.yaml")
+    papers = {name for path in (ROOT / "params" / "published").glob("*.csv") for name in [path.stem]}
+    of_cub = {
+        name
+        for path in (ROOT / "params" / "tables").glob("*.yaml")
+        if path.stem in papers
+        for name, entry in yaml.safe_load(path.read_text()).items()
+        if "cub" in entry["datasets"]
+    }
+    assert of_cub <= set(plan.table_names)
+    assert "comparison" in plan.table_names
+
+
+def test_the_birds_are_half_of_cub_and_no_seed_of_a_trial_is_reported():
+    plan = plan_of(ROOT / "params" / "overlays" / "birds.yaml")
+    birds = plan.datasets["cub100"].specification
+    assert birds["classes"] == {"train": [1, 50], "test": [51, 100]}
+    assert not set(plan.rates["seeds"]) & {0, 1, 2}
+    assert plan.settings("margin", "cub100")["train"]["budget"]["epochs"] * 200 == 1000
