@@ -141,7 +141,9 @@ def test_the_choices_of_another_scale_are_taken_by_its_name(file, monkeypatch):
     longer = Plan({**OVERLAY, "name": "longer", "rates": "own"})
     assert longer.settings("compared_margin", "pictures")["train"]["optimiser"]["lr"]["head"] == 3e-3
     assert not longer.rates  # and no trials of its own
-    with pytest.raises(ValueError, match=r"^the overlay, rates \(choices below params/rates\): unknown 'owm', did you mean 'own'"):
+    with pytest.raises(
+        ValueError, match=r"^the overlay, rates \(choices below params/rates\): unknown 'owm', did you mean 'own'"
+    ):
         Plan({**OVERLAY, "name": "longer", "rates": "owm"})
 
 

@@ -14,6 +14,7 @@ from torchvision import models
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from lookalike.checks import require_known
+from lookalike.files import read_tensors
 from lookalike.models.tiny import Tiny
 from lookalike.paths import project_root
 
@@ -46,7 +47,7 @@ class Trunk(nn.Module):
     Args:
         name: key of ``BACKBONES``, or any classifier of torchvision if its ``stages`` are given.
         weights: name of torchvision weights (``IMAGENET1K_V1``; never ``DEFAULT``, which changes with the version),
-            path of a state dict relative to the project's root, or ``None`` for a random start.
+            path of a state dict relative to the project's root, torch's or safetensors, or ``None`` for a random start.
         batch_norm: ``trained``; ``frozen_statistics``, which normalises by the stored statistics and trains scale and
             shift; ``frozen``, which trains neither.
         levels: how many of the last stages are returned.
@@ -149,7 +150,8 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
     """
     path = project_root() / weights
     if path.is_file():
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        is_safe = path.suffix == ".safetensors"
+        state = read_tensors(path)[0] if is_safe else torch.load(path, map_location="cpu", weights_only=True)
     else:
         known = models.get_model_weights(name).__members__ if name in models.list_models() else {}
         if weights not in known or weights == "DEFAULT":

@@ -17,6 +17,7 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trial_settings
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
+from lookalike.plan.start import Start, read_start
 from lookalike.sources.code import code_digest
 
 TRAINING = "lookalike.stages.train:train"
@@ -47,6 +48,15 @@ class Inputs:
             return code_digest(entry_points, self.specification(wildcards) if hasattr(wildcards, "dataset") else None)
 
         return digest
+
+    @property
+    def start(self) -> Start:
+        """The start of the network that learns from drawn data."""
+        return read_start()
+
+    def code_of_start(self, *entry_points: str) -> str:
+        """Digest of the code that makes the start."""
+        return recipe_digest(entry_points, {"train": self.start.train})
 
     def training_code(self, recipe: str, dataset: str) -> str:
         """Digest of the code that would train a run now."""
