@@ -1,0 +1,132 @@
+"""Exact retrieval by AVSL's overall distance without evaluating the graph for every pair.
+
+The metrics of retrieval are functions of the ranks of a query's positives, and these of how many items are closer. So
+the distances of the positives are evaluated over the whole graph; every other distance is bounded by one matrix product
+(`lookalike.methods.avsl.bounds`), and only items whose bounds hold the distance of a positive are evaluated too. Items
+that are not are closer or farther than the positive whatever their exact distance is. Images of similar statistics are
+bounded together, as the bounds are narrower then.
+
+Source: the distance is that of Attributable Visual Similarity Learning (CVPR 2022), whose paper names its pairwise cost
+as the method's limit; the bounds are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from lookalike.methods.avsl.certified import CertifiedSearch, Side
+from lookalike.methods.avsl.graph import block_sensitivities, graph_images, graph_steps
+from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
+from lookalike.metrics.names import OF_QUERIES
+from lookalike.metrics.positives import find_positives
+
+QUERIES = 1024  # bounded at once
+
+
+def certified_metrics(
+    query_embeddings: Sequence[Tensor],
+    query_statistics: Sequence[Tensor],
+    gallery_embeddings: Sequence[Tensor],
+    gallery_statistics: Sequence[Tensor],
+    query_labels: Tensor,
+    gallery_labels: Tensor,
+    *,
+    alpha: Sequence[Tensor | None],
+    beta: Sequence[Tensor | None],
+    edges: Sequence[Tensor | None],
+    scale: float = 10.0,
+    ks: Sequence[int] = (1, 2, 4, 8),
+    self_match: bool,
+    count_query_in_r: bool = False,
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Metrics of retrieval by the overall distance, those of evaluating every pair in float64.
+
+    Args:
+        query_embeddings: per level ``(Q, r)``, not yet normalised.
+        query_statistics: per level ``(Q, r)``.
+        gallery_embeddings: per level ``(G, r)``.
+        gallery_statistics: per level ``(G, r)``.
+        query_labels: ``(Q,)`` int64.
+        gallery_labels: ``(G,)`` int64.
+        alpha: per level ``(r,)``; the first may be ``None``.
+        beta: per level ``(r,)``; the first may be ``None``.
+        edges: per level ``(r, r)`` normalised edges to the level below, the first ``None``.
+        scale: factor of the sigmoid's argument.
+        ks: cut-offs of Recall@k.
+        self_match: query i is gallery item i, and does not find itself.
+        count_query_in_r: R of RP and MAP@R counts the query too.
+
+    Returns:
+        Metrics as `lookalike.metrics.retrieval.retrieval_metrics` gives them for minus the distance, lower index first
+        on ties; and a report: ``exact_share``, the share of pairs whose distance was evaluated over the whole graph,
+        and ``undecided_share``, that of pairs which the matrix product left open.
+
+    Raises:
+        ValueError: as `lookalike.methods.avsl.similarity.overall_distance` and `retrieval_metrics`.
+    """
+    query = Side("query", query_embeddings, query_statistics)
+    gallery = Side("gallery", gallery_embeddings, gallery_statistics)
+    shapes = [(side.levels, side.nodes) for side in (query, gallery)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"gallery has (levels, nodes) {shapes[1]}, it must have {shapes[0]} as the query")
+    if (query.count, gallery.count) != (len(query_labels), len(gallery_labels)):
+        raise ValueError(
+            f"{query.count} queries and {gallery.count} gallery items need as many labels, "
+            f"not {len(query_labels)} and {len(gallery_labels)}"
+        )
+    check_cutoffs(ks, gallery.count - self_match)
+    steps = graph_steps(query.some(slice(1)), *([_as_double(each) for each in side] for side in (alpha, beta, edges)))
+    positives = find_positives(query_labels, gallery_labels, self_match=self_match)
+    searching = (positives.counts > 0).nonzero().flatten()
+    with torch.no_grad():
+        search = CertifiedSearch(query, gallery, steps, scale)
+        rows = searching[search.order_of(query)[searching].argsort()]
+        per_query = torch.empty(query.count, 1 + len(OF_QUERIES), dtype=torch.float64)
+        for queries in torch.split(rows, QUERIES) if len(rows) else ():
+            ranks = search.ranks(queries, positives.of(queries), positives.counts[queries], itself=self_match)
+            counts = positives.counts[queries]
+            per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=count_query_in_r)
+    metrics = mean_over_queries(per_query[searching.cpu()], ks)
+    pairs = max(1, len(searching) * (gallery.count - self_match))
+    return metrics, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
+
+
+def fixed_weights(
+    statistics: Sequence[Tensor],
+    *,
+    alpha: Sequence[Tensor | None],
+    beta: Sequence[Tensor | None],
+    edges: Sequence[Tensor | None],
+    scale: float = 10.0,
+) -> list[Tensor]:
+    """Sensitivities of two images that both have the mean statistics of a set: weights that no longer hang on the pair.
+
+    With ``w`` these weights and unit vectors ``u`` per level, ``sum w (u_q - u_g)^2`` is the squared distance of the
+    vectors ``sqrt(w) u``, for which any index can search.
+
+    Args:
+        statistics: per level ``(N, r)``.
+        alpha: per level ``(r,)``; the first may be ``None``.
+        beta: per level ``(r,)``; the first may be ``None``.
+        edges: per level ``(r, r)`` normalised edges to the level below, the first ``None``.
+        scale: factor of the sigmoid's argument.
+
+    Returns:
+        Per level ``(r,)``.
+
+    Raises:
+        ValueError: if levels or nodes do not belong together, or there is no image.
+    """
+    if not statistics or not all(each.ndim == 2 and len(each) for each in statistics):
+        shapes = [tuple(each.shape) for each in statistics]
+        raise ValueError(f"statistics have shapes {shapes}, they must be (N, r) with N >= 1, at least one level")
+    means = [each.mean(dim=0, keepdim=True) for each in statistics]
+    mean = graph_images("mean", means, means, False)  # of its vectors nothing is read
+    return [each[0, 0] for each in block_sensitivities(mean, mean, graph_steps(mean, alpha, beta, edges), scale)]
+
+
+def _as_double(value: Tensor | None) -> Tensor | None:
+    return None if value is None else value.detach().double()
