@@ -9,6 +9,7 @@ from lookalike.parameters import read
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
+from lookalike.plan.rates import trials
 from lookalike.plan.results import training_of
 from lookalike.plan.trials import trial_runs
 from projects import ROOT
@@ -57,6 +58,13 @@ def test_a_target_trains_as_often_as_the_readme_says(scale):
     plan = plan_of(scale)
     counted = {target: len({training_of(plan, *run) for run in runs_of(plan, target)}) for target in said}
     assert said == counted
+
+
+def test_the_rates_of_a_scale_take_as_many_trials_as_the_readme_says():
+    said = re.search(
+        r"^\| `snakemake --cores all rates --config scale=(\w+)` \| .* \| (\d+) short ones \|$", README, re.MULTILINE
+    )
+    assert len(trials(plan_of(said[1]))) == int(said[2])
 
 
 def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
