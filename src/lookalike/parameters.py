@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,7 @@ def check(content: Mapping[str, Any], schema: str, source: str) -> None:
         ValueError: naming ``source``, the key, and what would be right, for the first departure.
     """
     root = project_root()
+    _require_library()
     question = f"follows {_schema_digest(root, schema)} {_digest_of(content)}"
     if kept(question, lambda: bool(_validator(root, schema).is_valid(content))):
         return
@@ -146,6 +148,14 @@ def _digest_of(content: Any) -> str:
 
 def _schema_file(root: Path, schema: str) -> Path:
     return root / "workflow" / "schemas" / f"{schema}.schema.yaml"
+
+
+@cache
+def _require_library() -> None:
+    """Ask for the extra where it is missing, also for what is kept: a call says the same the second time."""
+    if find_spec("jsonschema") is None:
+        with workflow_extra():
+            import jsonschema  # noqa: F401
 
 
 @cache

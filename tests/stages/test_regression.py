@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from lookalike.losses.margin import MarginLoss
-from lookalike.metrics.search import Search
+from lookalike.metrics.of_classes import SearchOfClasses
 from lookalike.parameters import merge
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate
@@ -97,7 +97,7 @@ def test_a_margin_with_the_wrong_sign_closes_the_gate(tmp_path, manifest, refere
 def test_self_matches_counted_close_the_gate_though_every_number_rises(
     tmp_path, manifest, reference, monkeypatch, capsys
 ):
-    monkeypatch.setattr("lookalike.stages.evaluate.Search", _with_self_matches)
+    monkeypatch.setattr("lookalike.stages.evaluate.SearchOfClasses", _with_self_matches)
     tables = table(tmp_path / "runs", manifest)
     with pytest.raises(ValueError, match="numbers are worse, too good or missing"):
         regression(tables, reference=reference, report=str(tmp_path / "report.md"))
@@ -128,4 +128,4 @@ def test_unbroken_runs_are_held_against_each_other(tmp_path, manifest):
 
 
 def _with_self_matches(*arguments, **options):
-    return Search(*arguments, **{**options, "self_match": False})
+    return SearchOfClasses(*arguments, **{**options, "self_match": False})

@@ -143,7 +143,8 @@ def block_bounds(query: Flat, gallery: Flat, weights: Weights) -> tuple[Tensor, 
 def exact_distance(query: Images, gallery: Images, steps: Sequence[Step], scale: float) -> Tensor:
     """Overall distance ``(n,)`` of n pairs: the i-th query and the i-th gallery item, over the whole graph."""
     nodes = (query.units[0] - gallery.units[0]).square()
-    for level, step in enumerate(steps, start=1):
+    for level in range(1, len(steps) + 1):
+        step = steps[level - 1]
         # As `reliability` rounds it: equal images are to have equal distances, whoever evaluates them.
         slope = scale * step.alpha * query.statistics[level]
         trust = torch.sigmoid(torch.addcmul(scale * step.beta, slope, gallery.statistics[level]))
