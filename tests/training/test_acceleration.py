@@ -5,7 +5,7 @@ import torch
 
 from lookalike.models.backbones import Trunk
 from lookalike.training.acceleration import accelerate
-from trainings import CROP, METHODS
+from trainings import CROP, METHODS, batch
 from trainings import learner as build
 
 
@@ -56,3 +56,23 @@ def test_searches_between_epochs_compute_in_the_precision_of_the_training(method
     assert halved.keys() == expected.keys()
     assert all(each.dtype == torch.float32 for each in halved.values())
     assert any(not torch.equal(expected[name], halved[name]) for name in expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_processor_learns_in_bfloat16_when_asked_and_never_in_float16(method):
+    images, labels = batch()
+    losses = {}
+    for name, over in {
+        "full": {},
+        "mixed": {"mixed_precision": True},
+        "bfloat16": {"acceleration": ["bfloat16"]},
+    }.items():
+        learner = build(method, over)
+        loss = learner(images, labels)
+        loss.backward()
+        losses[name] = loss.item()
+        assert {each.dtype for each in learner.parameters()} == {torch.float32}
+        gradients = [each.grad for each in learner.parameters() if each.grad is not None]
+        assert gradients and all(each.isfinite().all() for each in gradients)
+    assert losses["mixed"] == losses["full"] != losses["bfloat16"]
+    assert losses["bfloat16"] == pytest.approx(losses["full"], rel=0.05)

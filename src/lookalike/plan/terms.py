@@ -12,7 +12,7 @@ from lookalike.parameters import Settings
 from lookalike.plan.timings import seconds
 
 # Parts of the section ``train`` that are equal for all rows of a fair comparison; what else it holds makes the method.
-TERMS = ("batch_size", "mixed_precision", "image", "test_image", "optimiser", "schedule", "budget")
+TERMS = ("batch_size", "mixed_precision", "acceleration", "image", "test_image", "optimiser", "schedule", "budget")
 # Said too where they are not the recipe's own: a network is chosen for the pictures, the head's size for the searches.
 CHOSEN = ("backbone", "embedding")
 RATES = ("trunk", "head", "projector", "proxies", "boundaries")

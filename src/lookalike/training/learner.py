@@ -88,9 +88,10 @@ class Learner(nn.Module, ABC):
         return {name: tensor.to(torch.get_default_dtype()) for name, tensor in represented.items()}
 
     def half_precision(self, images: Tensor) -> AbstractContextManager[None]:
-        """Context in which the network computes, where the recipe says so and the device is a CUDA one."""
+        """Context in which the network computes, where the recipe says so: float16 on a CUDA device only."""
+        known = images.device.type == "cuda" or self.half_type == torch.bfloat16
         mixed: AbstractContextManager[None] = torch.autocast(
-            images.device.type, self.half_type, enabled=self.mixed_precision and images.device.type == "cuda"
+            images.device.type, self.half_type, enabled=self.mixed_precision and known
         )
         return mixed
 
