@@ -16,6 +16,8 @@ OF_REGIONS = tuple(
     for part in ("mean", *(f"fold{fold}" for fold in range(4)))
 )
 
+ON_TRAINING = "train_"  # before the name of a metric of the training pictures
+
 
 def of_data_sets(specifications: Iterable[Mapping[str, Any]]) -> set[str]:
     """Names of all metrics of retrieval that data sets have: with their cut-offs and levels, on training pictures too.
@@ -27,4 +29,4 @@ def of_data_sets(specifications: Iterable[Mapping[str, Any]]) -> set[str]:
     for specification in specifications:
         names |= {f"R@{k}" for k in specification.get("recall_at", [1, 2, 4, 8])}
         names |= {f"mAP_{level}" for level in specification.get("levels", {})}
-    return names | {f"train_{name}" for name in names}
+    return names | {f"{ON_TRAINING}{name}" for name in names}

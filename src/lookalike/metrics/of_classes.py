@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lookalike.metrics.blocks import Representation, Score
 from lookalike.metrics.names import OF_QUERIES
-from lookalike.metrics.retrieval import queries_of_ranking, tally_of_embeddings
+from lookalike.metrics.retrieval import means_of_ranking
 from lookalike.metrics.search import Search
 
 COLUMNS = ("label", "queries", "R@1", *OF_QUERIES)
@@ -31,32 +31,14 @@ class SearchOfClasses(Search):
         self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
     ) -> dict[str, float]:
         """As of any search."""
-        tally = tally_of_embeddings(
-            query,
-            self.query_labels,
-            gallery,
-            self.gallery_labels,
-            ks=self.ks,
-            self_match=self.self_match,
-            count_query_in_r=self.count_query_in_r,
-            score=score,
-            query_cameras=self.query_cameras,
-            gallery_cameras=self.gallery_cameras,
-            levels=self.levels,
-        )
+        tally = self.tally(query, gallery, score)
         self._keep(tally.of_queries, self.class_sizes > 0)
         return tally.means(self.ks)
 
     def by_ranking(self, ranking: Tensor) -> dict[str, float]:
         """As of any search."""
-        metrics = super().by_ranking(ranking)
-        per_query, searching = queries_of_ranking(
-            ranking,
-            self.query_labels,
-            self.gallery_labels,
-            class_sizes=self.class_sizes,
-            count_query_in_r=self.count_query_in_r,
-        )
+        per_query, searching = self.queries(ranking)
+        metrics = means_of_ranking(per_query, ranking.shape[1], self.ks)
         per_query[:, -1] = torch.nan  # mAP takes all ranks
         self._keep(per_query, searching)
         return metrics

@@ -209,7 +209,16 @@ def retrieval_metrics_from_ranking(
     per_query, _ = queries_of_ranking(
         ranking, query_labels, gallery_labels, class_sizes=class_sizes, count_query_in_r=count_query_in_r
     )
-    check_cutoffs(ks, ranking.shape[1])
+    return means_of_ranking(per_query, ranking.shape[1], ks)
+
+
+def means_of_ranking(per_query: Tensor, depth: int, ks: Sequence[int]) -> dict[str, float]:
+    """Means over the queries of a ranking of ``depth`` items, without ``mAP``.
+
+    Raises:
+        ValueError: if a k is outside [1, depth].
+    """
+    check_cutoffs(ks, depth)
     metrics = mean_over_queries(per_query, ks)
     del metrics["mAP"]
     return metrics

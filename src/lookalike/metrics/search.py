@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from lookalike.metrics.blocks import Representation, Score
 from lookalike.metrics.first import first_rank_recall, share_of
 from lookalike.metrics.positives import count_positives
-from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings, retrieval_metrics_from_ranking
-from lookalike.metrics.tally import Levels
+from lookalike.metrics.retrieval import means_of_ranking, queries_of_ranking, tally_of_embeddings
+from lookalike.metrics.tally import Levels, Tally
 
 Tensors = Mapping[str, Tensor]  # representations of N images: tensors with N rows, by name
 # Called with model, queries, gallery and search; what else one takes is set in a recipe.
@@ -68,7 +68,11 @@ class Search:
         self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
     ) -> dict[str, float]:
         """Metrics of all scores: ``mAP`` too, and that of the levels."""
-        return retrieval_metrics_from_embeddings(
+        return self.tally(query, gallery, score).means(self.ks)
+
+    def tally(self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine") -> Tally:
+        """What all scores say of each query."""
+        return tally_of_embeddings(
             query,
             self.query_labels,
             gallery,
@@ -88,13 +92,20 @@ class Search:
         Raises:
             ValueError: with cameras, as ``depth``.
         """
+        return means_of_ranking(self.queries(ranking)[0], ranking.shape[1], self.ks)
+
+    def queries(self, ranking: Tensor) -> tuple[Tensor, Tensor]:
+        """What the first ranks say of each query, as `lookalike.metrics.retrieval.queries_of_ranking`.
+
+        Raises:
+            ValueError: with cameras, as ``depth``.
+        """
         self._refuse_cameras()
-        return retrieval_metrics_from_ranking(
+        return queries_of_ranking(
             ranking,
             self.query_labels,
             self.gallery_labels,
             class_sizes=self.class_sizes,
-            ks=self.ks,
             count_query_in_r=self.count_query_in_r,
         )
 

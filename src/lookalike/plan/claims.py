@@ -7,7 +7,7 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
-from lookalike.metrics.names import OF_ATTENTION, of_data_sets
+from lookalike.metrics.names import OF_ATTENTION, ON_TRAINING, of_data_sets
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
@@ -70,5 +70,5 @@ def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: s
     if metric in OF_ATTENTION and not METHODS[method].has_attention:
         allowed = " or ".join(name for name, each in METHODS.items() if each.has_attention)
         raise ValueError(f"{place}: {metric} needs train.method {allowed}; recipe {recipe} trains {method}")
-    if metric.startswith("train_") and not sections["embed"]["training_pictures"]:
+    if metric.startswith(ON_TRAINING) and not sections["embed"]["training_pictures"]:
         raise ValueError(f"{place}: {metric} needs embed.training_pictures, which recipe {recipe} does not set")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from lookalike.metrics.names import ON_TRAINING
+
 SAME = {"P@1": "R@1", "rank1": "R@1"}  # of every query, whatever a paper calls it
-SEEN = "train_"  # before the names of metrics of the training pictures
 
 
 def class_means(metrics: str, checkpoint: str, metric: str) -> pd.DataFrame | None:
@@ -17,7 +18,7 @@ def class_means(metrics: str, checkpoint: str, metric: str) -> pd.DataFrame | No
     Args:
         metrics: JSON file of the evaluation; its classes lie beside it, as ``<name>.classes.csv``.
         checkpoint: ``best`` or ``last``.
-        metric: name of a metric of `lookalike.metrics.of_classes`, with ``train_`` before it for training pictures.
+        metric: name of a metric of `lookalike.metrics.of_classes`, with `ON_TRAINING` before it for training pictures.
 
     Returns:
         Columns ``value`` (a fraction) and ``queries``, indexed by the class; ``None`` where classes are not told apart:
@@ -27,9 +28,9 @@ def class_means(metrics: str, checkpoint: str, metric: str) -> pd.DataFrame | No
     rows = _read(metrics.removesuffix(".json") + ".classes.csv")
     if rows is None:
         return None
-    name = metric.removeprefix(SEEN)
+    name = metric.removeprefix(ON_TRAINING)
     name = SAME.get(name, name)
-    kept = rows[rows["pictures"] == ("train" if metric.startswith(SEEN) else "test")]
+    kept = rows[rows["pictures"] == ("train" if metric.startswith(ON_TRAINING) else "test")]
     own = kept[kept["checkpoint"] == checkpoint]
     own = own if len(own) else kept[kept["checkpoint"] == "best"]  # the last epoch is the best one
     if name not in own or not len(own) or own[name].isna().any():

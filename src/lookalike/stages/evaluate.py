@@ -15,6 +15,7 @@ from lookalike.files import read_tensors, replacing, write_json
 from lookalike.learners.saved import CHECKPOINTS, load_model
 from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.clustering import nmi
+from lookalike.metrics.names import ON_TRAINING
 from lookalike.metrics.of_classes import COLUMNS, SearchOfClasses
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
@@ -86,7 +87,7 @@ def evaluate(
         if "labels/train" in tensors:
             search = search_of(settings, tensors, "train", "train", recall_at, {})
             seen = _scored(settings, network, tensors, checkpoint, "train", "train", search)
-            scores[checkpoint] |= {f"train_{name}": value for name, value in seen.items()}
+            scores[checkpoint] |= {f"{ON_TRAINING}{name}": value for name, value in seen.items()}
             of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
     counts = {"queries": labelled, "searched": searched, "gallery": listed - (query == gallery)}

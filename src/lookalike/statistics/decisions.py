@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lookalike.metrics.names import ON_TRAINING
 from lookalike.statistics.crossed import Estimate, crossed_estimate
 from lookalike.statistics.verdict import Verdict
 
@@ -34,7 +35,7 @@ class Decision:
     """A verdict with the interval that it follows from.
 
     Attributes:
-        verdict: of `OF_DIFFERENCES`.
+        verdict: that of a difference.
         low: lower end of the interval.
         high: upper end.
         level: of the interval, such as 0.99.
@@ -48,7 +49,7 @@ class Decision:
 
 def margin_of(metric: str) -> float:
     """Difference in percent points below which a metric's difference is called small."""
-    return MARGINS.get(metric.removeprefix("train_"), MARGIN)
+    return MARGINS.get(metric.removeprefix(ON_TRAINING), MARGIN)
 
 
 def look_at(seeds: int) -> int:
@@ -84,8 +85,9 @@ def decide(
         raise ValueError(f"comparisons of {min(numbers)} to {max(numbers)} seeds; a look takes as many of each")
     margins = [margin_of(metric) for metric in metrics]
     reached: list[Decided] = []
-    for look in range(look_at(max(numbers, default=0)) + 1):
-        seeds = LOOKS[look] if look < look_at(max(numbers, default=0)) else None
+    last = look_at(max(numbers, default=0))
+    for look in range(last + 1):
+        seeds = LOOKS[look] if look < last else None
         estimates = [crossed_estimate(each[:seeds], shares) for each, shares in zip(differences, weights, strict=True)]
         found = [Decided(*pair) for pair in zip(decisions(estimates, margins, RATES[look]), estimates, strict=True)]
         reached = [

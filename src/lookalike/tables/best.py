@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from lookalike.metrics.names import ON_TRAINING
 from lookalike.tables.words import label_words, metric_words
 
 # Metrics without a best value: of training pictures, and gains over another row.
-NO_BEST = ("train_", "delta_")
+NO_BEST = (ON_TRAINING, "delta_")
 
 
 def best_row(cells: pd.DataFrame, metrics: Sequence[str]) -> str:

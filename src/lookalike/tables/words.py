@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lookalike.metrics.names import ON_TRAINING
+
 DATASETS = {
     "cub": "CUB",
     "cars": "Cars196",
@@ -40,8 +42,8 @@ def dataset_words(name: str) -> str:
 
 def metric_words(name: str) -> str:
     """Name of a metric: ``binary_iou_fold0`` is binary IoU, fold 0."""
-    if name.startswith("train_"):
-        return f"{metric_words(name.removeprefix('train_'))} on training pictures"
+    if name.startswith(ON_TRAINING):
+        return f"{metric_words(name.removeprefix(ON_TRAINING))} on training pictures"
     if name.startswith("delta_"):
         return f"gain in {metric_words(name.removeprefix('delta_'))}"
     if match := re.fullmatch(r"(mean|binary)_iou_(?:mean|fold(\d))", name):

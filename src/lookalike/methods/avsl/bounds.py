@@ -102,10 +102,6 @@ class Flat(NamedTuple):
     units: Tensor
     squares: Tensor
 
-    def rows(self, index: slice) -> Flat:
-        """Some of the images."""
-        return Flat(self.units[index], self.squares[index])
-
 
 def flat(images: Images) -> Flat:
     """Images in float32."""
