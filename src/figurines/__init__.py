@@ -11,8 +11,8 @@ versions of the two make the same bytes on every machine.
 """
 
 from figurines.picture import Nuisance
-from figurines.preset import PRESETS, Preset
+from figurines.preset import PRESETS, Preset, preset_named
 from figurines.sheet import contact_sheet
 from figurines.writing import write_figurines
 
-__all__ = ["PRESETS", "Nuisance", "Preset", "contact_sheet", "write_figurines"]
+__all__ = ["PRESETS", "Nuisance", "Preset", "contact_sheet", "preset_named", "write_figurines"]

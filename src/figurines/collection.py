@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from figurines.picture import Picture
@@ -18,14 +18,19 @@ class Collection:
         train_classes: number of species for training; they come first.
         shots: number of pictures of each species.
         shoot: takes a picture, given the index of the species and the picture's number among those of the species.
+        taken: gives all pictures of a species that somebody else takes, once; without, they are taken here.
     """
 
     species: Sequence[Species]
     train_classes: int
     shots: Sequence[int]
     shoot: Callable[[int, int], Picture]
+    taken: Callable[[int], Iterable[Picture]] | None = None
 
     def pictures(self, index: int) -> Iterator[tuple[int, Picture]]:
         """The pictures of one species with their numbers, from 0."""
-        for number in range(self.shots[index]):
-            yield number, self.shoot(index, number)
+        return enumerate(self.of_species(index) if self.taken is None else self.taken(index))
+
+    def of_species(self, index: int) -> Iterator[Picture]:
+        """The pictures of one species, taken here."""
+        return (self.shoot(index, number) for number in range(self.shots[index]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,8 +23,13 @@ def ellipse(centre: ArrayLike, radius_x: float, radius_y: float | None = None) -
 
 def arc(centre: ArrayLike, radius_x: float, radius_y: float, start: float, stop: float, steps: int = 12) -> Points:
     """Points along an ellipse, clockwise from ``start`` to ``stop`` degrees from the right; filled, its segment."""
+    return points(centre) + _on_circle(start, stop, steps) * (radius_x, radius_y)
+
+
+@cache
+def _on_circle(start: float, stop: float, steps: int) -> Points:
     angles = np.deg2rad(np.linspace(start, stop, steps))
-    return points(centre) + np.stack([radius_x * np.cos(angles), radius_y * np.sin(angles)], axis=1)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def rectangle(left: float, top: float, right: float, bottom: float) -> Points:
@@ -48,13 +56,16 @@ def moved(outline: ArrayLike, x: float, y: float) -> Points:
     return points(outline) + points((x, y))
 
 
-def turned(outline: ArrayLike, degrees: float, pivot: ArrayLike = (0.0, 0.0)) -> Points:
+def turned(outline: ArrayLike, degrees: float, pivot: tuple[float, float] = (0.0, 0.0)) -> Points:
     """The points turned clockwise, as seen, about ``pivot``."""
-    angle, centre = np.deg2rad(degrees), points(pivot)
-    offset = points(outline) - centre
-    x = np.cos(angle) * offset[:, 0] - np.sin(angle) * offset[:, 1]
-    y = np.sin(angle) * offset[:, 0] + np.cos(angle) * offset[:, 1]
-    return points(np.stack([x, y], axis=1) + centre)
+    angle, (left, top) = math.radians(degrees), pivot
+    sine, cosine = math.sin(angle), math.cos(angle)
+    before = points(outline)
+    x, y = before[:, 0] - left, before[:, 1] - top
+    after = np.empty_like(before)
+    after[:, 0] = cosine * x - sine * y + left
+    after[:, 1] = sine * x + cosine * y + top
+    return after
 
 
 def band(outline: Points, top: float, bottom: float) -> Points:

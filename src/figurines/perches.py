@@ -59,7 +59,8 @@ def shadow(canvas: Image.Image, box: tuple[int, int, int, int]) -> None:
 
 def water(canvas: Image.Image, mask: Image.Image, backdrop: Image.Image, level: float, rng: Rng) -> None:
     """Covers the canvas below ``level`` with the backdrop and some ripples, and takes it out of the mask."""
-    top, (width, height) = round(level), canvas.size
+    width, height = canvas.size
+    top = min(round(level), height)  # a bird that wades below the picture is covered nowhere
     canvas.paste(backdrop.crop((0, top, width, height)), (0, top))
     mask.paste(0, (0, top, width, height))
     draw = ImageDraw.Draw(canvas)

@@ -30,6 +30,7 @@ class Preset:
         test_classes: number of classes.
         images_per_class: numbers of pictures that a class may have, all equally likely.
         nuisance: how much the pictures of a species vary.
+        images_per_test_class: the same of test classes, where they have other numbers.
     """
 
     species: Callable[[int, int, np.random.Generator], list[Species]]
@@ -39,6 +40,7 @@ class Preset:
     test_classes: int
     images_per_class: Sequence[int]
     nuisance: Nuisance
+    images_per_test_class: Sequence[int] | None = None
 
 
 PRESETS: dict[str, Preset] = {
@@ -86,7 +88,9 @@ def collect(name: str, seed: int, preset: Preset) -> Collection:
     A picture depends on the seed, the name, its species and its number, on nothing else.
     """
     species = preset.species(preset.train_classes, preset.test_classes, _generator(seed, name))
-    shots = [int(_generator(seed, name, index).choice(preset.images_per_class)) for index in range(len(species))]
+    of_test = preset.images_per_test_class or preset.images_per_class
+    numbers = [preset.images_per_class if index < preset.train_classes else of_test for index in range(len(species))]
+    shots = [int(_generator(seed, name, index).choice(possible)) for index, possible in enumerate(numbers)]
 
     def shoot(index: int, number: int) -> Picture:
         return preset.picture(species[index], number, _generator(seed, name, index, number), preset.nuisance)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from figurines.collection import Collection
+from figurines.picture import Picture
 from figurines.preset import Preset, collect, preset_named
 
+_drawn: list[Collection] = []  # what a process that draws for another one was forked with
 
-def write_figurines(preset: str, root: Path, *, seed: int = 0, parameters: Preset | None = None) -> None:
+
+def write_figurines(
+    preset: str, root: Path, *, seed: int = 0, parameters: Preset | None = None, processes: int = 1
+) -> None:
     """Write a data set under ``root``; it is made beside it and moved there at the end.
 
     Args:
@@ -16,6 +27,7 @@ def write_figurines(preset: str, root: Path, *, seed: int = 0, parameters: Prese
         root: folder to make; it may exist if it is empty.
         seed: seed of everything that is drawn at random, at least 0.
         parameters: what is drawn in place of the preset, for instance fewer classes.
+        processes: that draw at the same time; the files are the same bytes for any number.
 
     Raises:
         ValueError: if the preset is unknown.
@@ -29,9 +41,30 @@ def write_figurines(preset: str, root: Path, *, seed: int = 0, parameters: Prese
         draft = Path(scratch) / root.name
         draft.mkdir()
         settings = parameters or settings
-        settings.layout(draft, collect(preset, seed, settings))
+        with _drawing(collect(preset, seed, settings), processes) as collection:
+            settings.layout(draft, collection)
         (draft / "README.txt").write_text(_notes(preset, seed), encoding="utf-8", newline="\n")
         draft.replace(root)
+
+
+@contextmanager
+def _drawing(collection: Collection, processes: int) -> Iterator[Collection]:
+    """The collection with pictures that several processes take, species by species, each ahead of the layout."""
+    if processes == 1:
+        yield collection
+        return
+    _drawn.append(collection)
+    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"))
+    try:
+        taken = {index: pool.submit(_take, index) for index in range(len(collection.species))}
+        yield replace(collection, taken=lambda index: taken.pop(index).result())  # kept until it is written only
+    finally:
+        pool.shutdown(cancel_futures=True)
+        _drawn.remove(collection)
+
+
+def _take(index: int) -> list[Picture]:
+    return list(_drawn[-1].of_species(index))
 
 
 def _notes(preset: str, seed: int) -> str:

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from figurines.figure import Figure
 from figurines.geometry import rectangle
 from figurines.obstacles import OBSTACLES
+from figurines.perches import water
 from figurines.picture import Nuisance, photograph
 from figurines.scenery import BACKDROPS
 
@@ -53,6 +55,12 @@ def test_an_obstacle_takes_from_the_mask_what_it_covers(kind):
 def test_water_hides_what_is_below_its_level():
     dry, wet = (np.asarray(shot(scene, CALM).mask) > 127 for scene in ("studio", "pond"))
     assert not wet[np.flatnonzero(dry.any(axis=1))[-1]].any()
+
+
+def test_water_below_the_picture_hides_nothing():
+    canvas, mask = Image.new("RGB", (30, 20), "red"), Image.new("L", (30, 20), 255)
+    water(canvas, mask, Image.new("RGB", (30, 20), "blue"), 24.0, np.random.default_rng(0))
+    assert mask.getextrema() == (255, 255)
 
 
 def test_the_conditions_change_the_picture_and_not_the_mask():

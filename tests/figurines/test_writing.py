@@ -20,6 +20,12 @@ def test_the_same_seed_writes_the_same_bytes(preset, written, shrunk, tmp_path):
     assert digests(tmp_path / "again") == digests(written(preset))
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_several_processes_write_the_same_bytes_as_one(preset, written, shrunk, tmp_path):
+    write_figurines(preset, tmp_path / "shared", seed=3, parameters=shrunk(preset), processes=3)
+    assert digests(tmp_path / "shared") == digests(written(preset))
+
+
 def test_another_seed_draws_other_pictures(written, shrunk, tmp_path):
     write_figurines("birds", tmp_path / "other", seed=4, parameters=shrunk("birds"))
     ours, theirs = digests(written("birds")), digests(tmp_path / "other")
@@ -76,9 +82,27 @@ def test_a_failure_leaves_nothing_behind(shrunk, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_failure_in_another_process_is_told_and_leaves_nothing_behind(shrunk, tmp_path):
+    def fail(kind, nth, rng, nuisance):
+        raise OSError(f"no paint for {kind.name}")
+
+    with pytest.raises(OSError, match="no paint for "):
+        write_figurines("birds", tmp_path / "root", parameters=replace(shrunk("birds"), picture=fail), processes=2)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_notes_name_preset_seed_and_licence(preset, written):
     notes = (written(preset) / "README.txt").read_text()
     assert f"preset {preset}, seed 3" in notes
     assert "CC0" in notes
     assert "figurines" in notes
+
+
+def test_test_classes_may_have_numbers_of_pictures_of_their_own(shrunk, tmp_path):
+    parameters = replace(shrunk("birds"), test_classes=9, images_per_test_class=(1,))
+    write_figurines("birds", tmp_path / "birds", seed=3, parameters=parameters)
+    folders = sorted((tmp_path / "birds" / "CUB_200_2011" / "images").iterdir())
+    counts = [len(list(folder.iterdir())) for folder in folders]
+    assert len(counts) == 6 + 9
+    assert min(counts[:6]) >= 3 and counts[6:] == [1] * 9

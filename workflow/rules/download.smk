@@ -6,6 +6,7 @@ rule download:
         f"{LOGS}/download/{{dataset}}.log",
     conda:
         "../../environment.yml"
+    threads: 4  # that draw
     message:
         "Get {wildcards.dataset}"
     script:

@@ -6,4 +6,4 @@ from lookalike.stages.download import download
 
 with job_log("download", snakemake.log[0]):
     dataset = Plan(snakemake.config).datasets[snakemake.wildcards.dataset]
-    download(dataset, archives=snakemake.config["archives"])
+    download(dataset, archives=snakemake.config["archives"], processes=snakemake.threads)

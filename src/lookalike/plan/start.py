@@ -53,6 +53,7 @@ def _sets(entry: Settings) -> list[Settings]:
     generated = {name: each for name, each in specifications.items() if "generator" in each}
     require_known(f"{FILE}, like", entry["like"], generated)
     specification = {key: value for key, value in generated[entry["like"]].items() if key != "counts"}
+    specification |= {key: entry[key] for key in ("classes",) if key in entry}
     preset = specification["generator"]["preset"]
     shown = {(each["generator"]["preset"], each["generator"]["seed"]): name for name, each in generated.items()}
     for seed in entry["seeds"]:

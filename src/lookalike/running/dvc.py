@@ -16,7 +16,7 @@ from lookalike.paths import project_root
 _ERROR = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message>.+)$", re.MULTILINE)
 
 
-def reproduce(stage: str, outputs: list[str], archives: str = "") -> None:
+def reproduce(stage: str, outputs: list[str], *, archives: str = "", processes: int = 1) -> None:
     """Bring one stage of ``dvc.yaml`` up to date; its outputs exist afterwards.
 
     What lies in DVC's cache is checked out rather than made again. A project without a ``.git`` folder, unpacked from
@@ -26,6 +26,7 @@ def reproduce(stage: str, outputs: list[str], archives: str = "") -> None:
         stage: its name, with ``@`` and the item for a stage of several.
         outputs: what the stage leaves, relative to the project's root.
         archives: folder with archives that are on disk already.
+        processes: that the stage may start.
 
     Raises:
         ValueError: if DVC fails; the message is the error of the stage, or DVC's own where the stage has none.
@@ -34,7 +35,7 @@ def reproduce(stage: str, outputs: list[str], archives: str = "") -> None:
     with FileLock(root / ".snakemake" / "dvc.lock"):  # DVC refuses a second command instead of waiting
         if not _under_git(root) and not _knows_no_git(root):
             _dvc("config", "--local", "core.no_scm", "true")
-        _dvc("repro", stage, archives=archives)
+        _dvc("repro", stage, LOOKALIKE_ARCHIVES=archives, LOOKALIKE_PROCESSES=str(processes))
         if any(not (root / output).exists() for output in outputs):
             _dvc("checkout", *outputs)
     # DVC leaves a file the time it had in the cache, and Snakemake takes an output older than its job for a failure.
@@ -61,10 +62,10 @@ def _knows_no_git(root: Path) -> bool:
     return local.is_file() and "no_scm" in local.read_text()
 
 
-def _dvc(*arguments: str, archives: str = "") -> None:
+def _dvc(*arguments: str, **told: str) -> None:
     # The stages' `python` must be this one, also where the environment is not activated.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    environment = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", "LOOKALIKE_ARCHIVES": archives}
+    environment = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", **told}
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, cwd=project_root(), env=environment, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr, sep="\n")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from figurines import write_figurines
+from figurines import preset_named, write_figurines
 from lookalike.data import ensure_data, load_specification
 from lookalike.files import write_json
 from lookalike.parameters import read
@@ -21,30 +22,50 @@ from lookalike.running.dvc import reproduce
 from lookalike.running.jobs import warnings_marked
 
 
-def download(dataset: Dataset, *, archives: str) -> None:
+def download(dataset: Dataset, *, archives: str, processes: int = 1) -> None:
     """Get a data set, and record that it is there.
 
     Args:
         dataset: of this call's plan.
         archives: folder with archives that are on disk already.
+        processes: that draw at the same time.
     """
     if dataset.own:
         obtain(dataset.specification, Path(dataset.root), Path(archives), Path(dataset.record))
     else:
-        reproduce(f"download@{dataset.name}", [dataset.record], archives)
+        reproduce(f"download@{dataset.name}", [dataset.record], archives=archives, processes=processes)
 
 
-def obtain(specification: Mapping[str, Any], root: Path, archives: Path, record: Path) -> None:
+def obtain(specification: Mapping[str, Any], root: Path, archives: Path, record: Path, *, processes: int = 1) -> None:
     """Draw, unpack or find a data set, count its pictures, and record what it is."""
     if "generator" in specification:
-        write_figurines(specification["generator"]["preset"], root, seed=specification["generator"]["seed"])
+        draw(specification["generator"], root, processes=processes)
     else:
         ensure_data(specification, root, archives)
     write_json(record, {"title": specification.get("title", root.name), "licence": specification.get("licence", "")})
+
+
+def draw(generator: Mapping[str, Any], root: Path, *, processes: int = 1) -> None:
+    """Draw a data set of figurines.
+
+    Args:
+        generator: ``preset`` and ``seed``, and what differs from the preset by the names of its fields.
+        root: folder to make.
+        processes: that draw at the same time.
+    """
+    others = {key: value for key, value in generator.items() if key not in ("preset", "seed")}
+    parameters = replace(preset_named(generator["preset"]), **others)
+    write_figurines(generator["preset"], root, seed=generator["seed"], parameters=parameters, processes=processes)
 
 
 if __name__ == "__main__":
     name = sys.argv[1]
     folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
     with warnings_marked(sys.stderr):
-        obtain(load_specification(name), Path("data") / name, Path(folder), Path("data") / f"{name}.json")
+        obtain(
+            load_specification(name),
+            Path("data") / name,
+            Path(folder),
+            Path("data") / f"{name}.json",
+            processes=int(os.environ.get("LOOKALIKE_PROCESSES", "1")),
+        )

@@ -41,7 +41,7 @@ def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int
     root = Path(dataset.root)
     broken = plan.picture_cache["broken"] if plan.picture_cache else "stop"
     if not dataset.own:
-        reproduce(f"split@{name}", [manifest], archives)
+        reproduce(f"split@{name}", [manifest], archives=archives)
         check_readable(read_manifest(Path(manifest)), root, broken, processes=processes)
         return
     download(dataset, archives=archives)
