@@ -11,6 +11,7 @@ from lookalike.figures.avsl.graph import GRAPH
 from lookalike.figures.avsl.histograms import HISTOGRAMS
 from lookalike.figures.avsl.triplet import TRIPLET
 from lookalike.figures.diml.transport import TRANSPORT
+from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Run
 from lookalike.figures.sam.domains import DOMAINS
 from lookalike.files import write_tensors
@@ -55,9 +56,11 @@ def test_the_fluctuation_is_read_from_the_histories(tmp_path):
         runs.append(Run("avsl", "cars", "cars", 0, "history", str(path), {"momentum": momentum}))
     frame = written(FLUCTUATION, runs, tmp_path)
     assert frame["edge_change"].tolist() == [0.6, 0.3, 0.2, 0.1]
-    assert [check.holds for check in FLUCTUATION.checks(frame)] == [True, None]
+    less, against_chance = FLUCTUATION.checks(frame)
+    assert less.statistic == pytest.approx([2 / 3])
+    assert not against_chance.claimed
     swapped = frame.assign(momentum=0.5 - frame["momentum"])
-    assert FLUCTUATION.checks(swapped)[0].holds is False
+    assert FLUCTUATION.checks(swapped)[0].statistic == pytest.approx([-2.0])
 
 
 def test_a_history_without_the_change_of_edges_is_refused(tmp_path):
@@ -143,12 +146,27 @@ def test_every_model_looks_at_every_data_set(run, tmp_path):
     assert maps.to_dict() == {(a, b): 3 for a in ("one", "two") for b in ("one", "two")}
 
 
-def test_attention_as_even_as_chance_is_no_verdict():
+def test_attention_as_even_as_chance_is_small():
     row = {"panel": "share", "trained": "a", "tested": "a", "object_area": 0.334}
-    for share, verdict in ((0.335, "undecided"), (0.36, "yes"), (0.30, "no")):
-        [check] = DOMAINS.checks(pd.DataFrame([{**row, "on_object": share}]))
-        assert check.verdict == verdict
-        assert f"lies on them, which are 33.4 % of the area: {100 * share - 33.4:+.1f} points" in check.says
+    for share, verdict in ((0.335, "small"), (0.36, "yes"), (0.30, "no")):
+        shares = [share - 0.001, share, share + 0.001]
+        rows = [{**row, "seed": seed, "on_object": value} for seed, value in enumerate(shares)]
+        [check] = DOMAINS.checks(pd.DataFrame(rows))
+        assert findings([check])[0].verdict == verdict
+        assert f"{100 * share:.1f} % of the attention lies on them, which are 33.4 % of the area" in check.says
+
+
+@pytest.mark.parametrize(("figure", "method", "panel"), [
+    (TRIPLET, "avsl", "spread"),
+    (GRAPH, "avsl", "level"),
+    (TRANSPORT, "embedder", "difference"),
+])  # fmt: skip
+def test_examples_are_of_the_first_seed_and_numbers_of_all(figure, method, panel, run, tmp_path):
+    frame = written(figure, [run(method), run(method, seed=1)], tmp_path)
+    assert set(frame.loc[frame["panel"] == panel, "seed"]) == {0, 1}
+    assert set(frame.loc[frame["panel"] == "picture", "seed"]) == {0}
+    random = [check for check in figure.checks(frame) if not check.computed and check.claimed]
+    assert random and all(len(check.statistic) == 2 for check in random)
 
 
 def test_a_model_of_another_method_is_refused(run):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import asdict
 
 import pytest
 import yaml
@@ -9,7 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from lookalike.figures import FIGURES
-from lookalike.figures.parts.caption import caption, origin
+from lookalike.figures.parts.caption import caption, origin, told
+from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Check, Run
 from lookalike.figures.parts.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
 from lookalike.parameters import read
@@ -42,16 +44,18 @@ def drawn(folder):
     return folder
 
 
-def test_one_call_writes_data_both_pictures_verdicts_and_the_caption(tmp_path):
+def test_one_call_writes_data_both_pictures_and_what_was_checked(tmp_path):
     folder = drawn(tmp_path / "once")
-    assert sorted(path.name for path in folder.iterdir()) == ["toy.csv", "toy.json", "toy.md", "toy.png", "toy.svg"]
+    assert sorted(path.name for path in folder.iterdir()) == ["toy.csv", "toy.json", "toy.png", "toy.svg"]
     with (folder / "toy.csv").open() as stream:
         assert len(list(csv.DictReader(stream))) == 2 * 5
     assert (folder / "toy.png").read_bytes().startswith(b"\x89PNG")
-    assert "- **computed: yes** – the pull of L_context" in (folder / "toy.md").read_text()
     found = json.loads((folder / "toy.json").read_text())
-    assert (found["title"], found["seeds"]) == ("A paper, Fig. 1: a toy", 0)
-    assert [check["verdict"] for check in found["checks"]] == ["computed: yes", "measured"]
+    assert found["title"] == "A paper, Fig. 1: a toy"
+    assert found["told"].startswith("# A paper, Fig. 1: a toy\n\n![a toy](contextual_4.png)\n")
+    checks = [Check(**check) for check in found["checks"]]
+    assert checks[0].says.startswith("the pull of L_context")
+    assert [finding.verdict for finding in findings(checks)] == ["computed: yes", "measured"]
 
 
 def test_the_same_data_give_the_same_files(tmp_path):
@@ -103,40 +107,60 @@ def test_another_kind_of_picture_is_refused(tmp_path):
         save(panels(1, 1, height=1)[0], tmp_path / "x.pdf", "pdf")
 
 
-@pytest.mark.parametrize(("seeds", "here", "place"), [
-    ((2,), "**Here**, in one run of each kind; one seed decides nothing:", "this run"),
-    ((0, 2), "**Here**:", "these runs"),
-])  # fmt: skip
-def test_a_caption_names_runs_claim_and_verdicts_of_these_runs_alone(seeds, here, place):
-    runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in seeds]
-    checks = [Check("1 < 2", True), Check("3 < 2", False), Check("x", None), Check("1 = 1", True, computed=True)]
-    text = caption("toy", {**ENTRY, "chosen": "a size.", "runs": [RUN]}, runs, checks, "small")
+def test_a_caption_names_runs_claim_and_verdicts_with_their_intervals():
+    runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
+    checks = [Check("1 < 2", statistic=(1.0, 1.1, 0.9)), Check("1 = 1", True, computed=True), Check("x", claimed=False)]
+    before = told("toy", {**ENTRY, "chosen": "a size.", "runs": [RUN]}, runs, "small")
+    text = caption(before, checks, findings(checks))
     assert text.startswith("# A paper, Fig. 1: a toy\n\n![a toy](toy.png)\n")
-    listed = "one seed: 2" if seeds == (2,) else "seeds 0, 2"
-    assert f"birds (stands for cub); small; {listed}; metrics of `margin`." in text
+    assert "birds (stands for cub); small; seeds 0, 2; metrics of `margin`." in text
     assert "**The paper says:** That it is so." in text
     assert text.endswith(
-        f"{here}\n\n- **in {place}: yes** – 1 < 2\n- **in {place}: no** – 3 < 2\n"
-        f"- **in {place}: undecided** – x\n- **computed: yes** – 1 = 1\n"
+        "**Here:**\n\n- **yes** – 1 < 2: +1.0 points (99.0 % interval +0.43 to +1.6, 3 seeds)\n"
+        "- **computed: yes** – 1 = 1\n- **measured** – x\n"
     )
 
 
-def test_the_gallery_counts_verdicts_as_data_and_shows_every_figure(tmp_path):
+def test_all_figures_are_decided_together():
+    def verdicts(*statistics):
+        return [finding.verdict for finding in findings([Check("x", statistic=each) for each in statistics])]
+
+    clear, unclear = (5.0, 5.1, 4.9), (1.0, 1.2, 0.4)
+    assert verdicts(clear, unclear) == ["yes", "undecided"]
+    # with more that are decided each interval may miss as often, and the fainter one is decided, too
+    assert verdicts((1.0, 1.12, 0.88)) == ["yes"]
+    assert verdicts((1.0, 1.12, 0.88), *[(0.0, 9.0, -9.0)] * 30) == ["undecided"] * 31
+    assert verdicts(*[(1.0, 1.12, 0.88)] * 30, (0.0, 9.0, -9.0)) == ["yes"] * 30 + ["undecided"]
+    assert verdicts((-5.0, -5.1, -4.9), (0.1, -0.1, 0.05), (0.0, 0.0, 0.0)) == ["no", "small", "no"]
+    assert verdicts((5.0,)) == ["undecided"]
+
+
+def test_a_check_without_a_margin_is_never_small():
+    [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0), margin=0, unit="below 2")])
+    assert finding.verdict == "undecided"
+    assert finding.words.startswith("+0 below 2 (")
+
+
+def test_the_page_counts_verdicts_and_shows_every_figure(tmp_path):
     (tmp_path / "figures").mkdir()
-    found = {"one": ["yes", "yes"], "two": ["no", "undecided", "computed: yes"]}
-    for name, verdicts in found.items():
-        path = tmp_path / "figures" / name
-        checks = [{"verdict": verdict, "says": "- **in this run: yes** – not counted"} for verdict in verdicts]
-        path.with_suffix(".json").write_text(json.dumps({"title": f"Fig. {name}", "seeds": 1, "checks": checks}))
-        path.with_suffix(".md").write_text(f"# Fig. {name}\n\n![{name}]({name}.png)\n\n- **in this run: yes** – text\n")
+    found = {"one": [(5.0, 5.1, 4.9)] * 2, "two": [(-5.0, -5.1, -4.9), (1.0, -9.0, 9.0), True]}
+    for name, statistics in found.items():
+        checks = [
+            Check("- **yes** – not counted", True, computed=True) if each is True else Check("x", statistic=each)
+            for each in statistics
+        ]
+        content = {"title": f"Fig. {name}", "told": f"# Fig. {name}\n\n![{name}]({name}.png)"}
+        content["checks"] = [asdict(check) for check in checks]
+        (tmp_path / "figures" / f"{name}.json").write_text(json.dumps(content))
     figures = {name: str(tmp_path / "figures" / name) for name in found}
     figures_page(figures, scale="small", output=str(tmp_path / "figures.md"))
     page = (tmp_path / "figures.md").read_text()
-    assert "| figure | in this run: yes | in this run: no | in this run: undecided | computed: yes |" in page
-    assert "| [Fig. one](#one) | 2 |  |  |  |  |  |\n| [Fig. two](#two) |  | 1 | 1 | 1 |  |  |\n" in page
-    assert "| all | 2 | 1 | 1 | 1 |  |  |\n" in page
+    assert "| figure | yes | no | small | undecided | computed: yes | computed: no | measured |" in page
+    assert "| [Fig. one](#one) | 2 |  |  |  |  |  |  |\n| [Fig. two](#two) |  | 1 |  | 1 | 1 |  |  |\n" in page
+    assert "| all | 2 | 1 |  | 1 | 1 |  |  |\n" in page
     for name in found:
         assert f'## <a id="{name}"></a>Fig. {name}\n\n![{name}](figures/{name}.png)\n' in page
+        assert (tmp_path / "figures" / f"{name}.md").read_text().startswith(f"# Fig. {name}\n\n![{name}]({name}.png)\n")
 
 
 def test_every_figure_is_listed_once_and_has_data_at_mini():

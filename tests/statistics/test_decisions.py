@@ -74,7 +74,7 @@ def test_looks_and_margins_are_as_stated():
 def test_what_a_look_decides_stays_and_the_last_look_takes_all_seeds():
     rng = np.random.default_rng(0)
     clear, open_ = rng.normal(9, 1, (12, 50)), rng.normal(0, 40, (12, 50))
-    found = decide([clear, open_], [np.ones(50)] * 2, ["R@1"] * 2)
+    found = decide([clear, open_], [np.ones(50)] * 2, [2.0] * 2)
     assert [each.estimate.seeds for each in found] == [3, 12]
     alone = decisions([crossed_estimate(each[:3]) for each in (clear, open_)], [2.0] * 2, RATES[0])
     assert found[0].decision == alone[0]
@@ -82,9 +82,12 @@ def test_what_a_look_decides_stays_and_the_last_look_takes_all_seeds():
     assert decide([], [], []) == []
 
 
-def test_comparisons_with_other_numbers_of_seeds_are_refused():
-    with pytest.raises(ValueError, match="comparisons of 3 to 4 seeds; a look takes as many of each"):
-        decide([np.ones((3, 2)), np.ones((4, 2))], [np.ones(2)] * 2, ["R@1"] * 2)
+def test_comparisons_of_fewer_seeds_end_with_an_earlier_look():
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(9, 1, (5, 50)), rng.normal(9, 40, (12, 50))
+    found = decide([few, many], [np.ones(50)] * 2, [2.0] * 2)
+    assert [each.estimate.seeds for each in found] == [5, 12]
+    assert found[0].decision.verdict == "higher"
 
 
 @pytest.mark.parametrize(("estimates", "margins", "rate"), [([], [1.0], 0.05), ([estimate(1)], [1.0], 0.0)])
@@ -103,7 +106,7 @@ def study(rng, true, *, deviations, classes=50):
         + rng.normal(0, of_both, (LOOKS[-1], classes))
         for mean in true
     ]
-    found = decide(drawn, [np.ones(classes)] * len(true), ["R@1"] * len(true))
+    found = decide(drawn, [np.ones(classes)] * len(true), [2.0] * len(true))
     return [each.decision.verdict for each in found]
 
 

@@ -12,7 +12,7 @@ def test_every_possible_verdict_is_counted_in_its_order_whatever_was_reached():
 
 
 def test_a_word_that_no_count_would_show_is_refused():
-    with pytest.raises(ValueError, match="verdict 'holds' is none of yes, no, undecided, computed: yes"):
+    with pytest.raises(ValueError, match="verdict 'holds' is none of yes, no, small, undecided, computed: yes"):
         counted(["yes", Verdict.HOLDS], OF_FIGURES)
 
 

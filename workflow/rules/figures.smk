@@ -2,7 +2,7 @@ rule figure:
     input:
         evidence.files_of_figure,
     output:
-        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".json", ".md"),
+        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".json"),
     log:
         f"{LOGS}/figures/{{figure}}.log",
     wildcard_constraints:
@@ -25,9 +25,10 @@ rule figure:
 
 rule figures_page:
     input:
-        collect(f"{RESULTS}/figures/{{figure}}{{suffix}}", figure=evidence.figures, suffix=[".json", ".md"]),
+        collect(f"{RESULTS}/figures/{{figure}}.json", figure=evidence.figures),
     output:
         f"{RESULTS}/figures.md",
+        collect(f"{RESULTS}/figures/{{figure}}.md", figure=evidence.figures),
     log:
         f"{LOGS}/figures_page.log",
     localrule: True
@@ -50,5 +51,5 @@ rule figures:
         collect(
             f"{RESULTS}/figures/{{figure}}{{suffix}}",
             figure=evidence.figures,
-            suffix=[".csv", ".svg", ".png", ".json", ".md"],
+            suffix=[".csv", ".svg", ".png", ".json"],
         ),

@@ -59,7 +59,7 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for entry in figure.get("runs", [])
         for recipe, dataset, place in _rows(plan, entry)
-        for seed in (plan.seeds[:1] if figure.get("first_seed", False) else plan.seeds)
+        for seed in plan.several_seeds
     ]
     for run in runs:
         plan.check_run(run["recipe"], run["dataset"])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lookalike.statistics.decisions import LOOKS, MARGIN, MARGINS, RATES, decide
+from lookalike.statistics.decisions import LOOKS, MARGIN, MARGINS, RATES, decide, margin_of
 from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.tables.layout import DASH
 
@@ -97,8 +97,8 @@ def markdown(claims: Claims, runs: pd.DataFrame, scale: str) -> str:
 def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     """Numbers and verdict of each comparison, from its runs."""
     pairs = [_differences(own.sort_values("seed")) for own in cells]
-    metrics = [str(own["metric"].iloc[0]) for own in cells]
-    reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], metrics)
+    margins = [margin_of(str(own["metric"].iloc[0])) for own in cells]
+    reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], margins)
     rows = []
     for own, found in zip(cells, reached, strict=True):
         taken = own.sort_values("seed").head(found.estimate.seeds)

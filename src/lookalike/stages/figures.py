@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from lookalike.figures import FIGURES
-from lookalike.figures.parts.caption import caption, origin, seeds_of
+from lookalike.figures.parts.caption import origin, told
 from lookalike.figures.parts.form import Run
-from lookalike.files import replacing, write_json, write_text
+from lookalike.files import replacing, write_json
 
 
 def figures(
@@ -22,7 +23,7 @@ def figures(
     files: Sequence[str],
     output: str,
 ) -> None:
-    """Write the data of a figure, the picture drawn from them, what was checked, and its caption.
+    """Write the data of a figure, the picture drawn from them, and what was checked; all figures are decided together.
 
     Args:
         name: a key of ``lookalike.figures.FIGURES``.
@@ -30,8 +31,8 @@ def figures(
         runs: rows of runs, from ``lookalike.plan.figures.figure_runs``.
         scale: what the scale calls itself.
         files: one of each run, in the order of the runs.
-        output: path without extension; ``.csv`` holds the data, ``.svg`` and ``.png`` the picture, ``.json``
-            title, seeds and verdicts, ``.md`` the caption.
+        output: path without extension; ``.csv`` holds the data, ``.svg`` and ``.png`` the picture, ``.json`` the
+            title, the checks with a number per seed, and what its caption begins with.
 
     Raises:
         ValueError: from the figure's own function, for options or files that do not fit.
@@ -55,7 +56,5 @@ def figures(
         for kind in KINDS:
             with replacing(f"{output}.{kind}") as path:
                 save(picture, path, kind)
-    checks = figure.checks(frame)
-    verdicts = [{"verdict": check.verdict, "says": check.says} for check in checks]
-    write_json(f"{output}.json", {"title": title, "seeds": seeds_of(read), "checks": verdicts})
-    write_text(f"{output}.md", caption(name, entry, read, checks, scale))
+    checks = [asdict(check) for check in figure.checks(frame)]
+    write_json(f"{output}.json", {"title": title, "checks": checks, "told": told(name, entry, read, scale)})

@@ -1,13 +1,16 @@
-"""Put all figures of a scale on one page."""
+"""Decide what the papers say of all figures of a scale, and put them on one page."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lookalike.figures.parts.caption import spoken
+from lookalike.figures.parts.caption import caption
+from lookalike.figures.parts.decided import Finding, findings
+from lookalike.figures.parts.form import Check
 from lookalike.files import read_json, write_text
+from lookalike.statistics.decisions import LOOKS, MARGIN, RATES
 from lookalike.statistics.verdict import OF_FIGURES, counted
 
 HEADING = re.compile(r"^# ")
@@ -15,39 +18,47 @@ PICTURE = re.compile(r"\]\((\w+\.png)\)")
 
 
 def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None:
-    """Write the page: the verdicts on each figure by count, then all figures with their captions.
+    """Write a caption beside each figure, and the page: verdicts by count, then all figures with their captions.
 
     Args:
         figures: path of each figure without extension, by its name, in the order of the page.
         scale: what the scale calls itself.
         output: Markdown to write, in the folder above.
     """
-    checked = {name: read_json(f"{path}.json") for name, path in figures.items()}
-    seeds = max((figure["seeds"] for figure in checked.values()), default=0)
-    lines = [
-        f"# Figures: {scale}",
-        "How often the papers' words on a figure are so in the runs behind it. One run of each kind is no evidence for "
-        "or against a paper; the target `claims` compares over several seeds. *Computed* follows from a formula, "
-        "whatever is trained; *measured* are numbers about which a paper says nothing.",
-        "\n".join(
-            [
-                f"| figure | {' | '.join(spoken(verdict, seeds) for verdict in OF_FIGURES)} |",
-                f"|:--{'|--:' * len(OF_FIGURES)}|",
-                *(
-                    f"| [{figure['title']}](#{name}) | {_counts(figure['checks'])} |"
-                    for name, figure in checked.items()
-                ),
-                f"| all | {_counts([check for figure in checked.values() for check in figure['checks']])} |",
-            ]
-        ),
+    read = {name: read_json(f"{path}.json") for name, path in figures.items()}
+    checks = {name: [Check(**check) for check in figure["checks"]] for name, figure in read.items()}
+    reached = iter(findings([check for own in checks.values() for check in own]))
+    found = {name: [next(reached) for _ in own] for name, own in checks.items()}
+    table = [
+        f"| figure | {' | '.join(OF_FIGURES)} |",
+        f"|:--{'|--:' * len(OF_FIGURES)}|",
+        *(f"| [{read[name]['title']}](#{name}) | {_counts(own)} |" for name, own in found.items()),
+        f"| all | {_counts([each for own in found.values() for each in own])} |",
     ]
+    lines = [f"# Figures: {scale}", _notes(), "\n".join(table)]
     for name, path in figures.items():
-        below = HEADING.sub(f'## <a id="{name}"></a>', Path(f"{path}.md").read_text(), count=1)
+        page = caption(read[name]["told"], checks[name], found[name])
+        write_text(f"{path}.md", page)
+        below = HEADING.sub(f'## <a id="{name}"></a>', page, count=1)
         lines.append(PICTURE.sub(rf"]({Path(path).parent.name}/\1)", below).strip())
     write_text(output, "\n\n".join(lines) + "\n")
 
 
-def _counts(checks: list[dict[str, str]]) -> str:
+def _notes() -> str:
+    looks = ", ".join(f"{rate:.0%} after {look}" for look, rate in zip(LOOKS, RATES, strict=True))
+    return (
+        "How often what a paper says of a figure holds here. What differs from training to training is a number per "
+        "seed, claimed to be above zero, and its interval decides: *yes* above zero, *no* below, *small* within "
+        f"{MARGIN:g} points of zero on both sides (where another margin holds, or none, the figure says so), else "
+        "*undecided*, as is every single seed. A trend is the rise of a straight line over its steps; the best value, "
+        "the worst case and the largest spread are chosen by the other seeds and read in each seed. Intervals hold "
+        "for other seeds, on these test classes; the target `claims` compares over classes, too. Of the verdicts of "
+        f"all figures at most one in twenty is false in expectation ({looks} seeds). *Computed* follows from a "
+        "formula, whatever is trained; *measured* are numbers about which a paper says nothing."
+    )
+
+
+def _counts(found: Sequence[Finding]) -> str:
     """How often each verdict was reached, as cells."""
-    counts = counted((check["verdict"] for check in checks), OF_FIGURES)
+    counts = counted((str(finding.verdict) for finding in found), OF_FIGURES)
     return " | ".join(str(count or "") for count in counts.values())

@@ -66,29 +66,26 @@ class Decided:
 
 
 def decide(
-    differences: Sequence[NDArray[np.float64]], weights: Sequence[ArrayLike], metrics: Sequence[str]
+    differences: Sequence[NDArray[np.float64]], weights: Sequence[ArrayLike], margins: Sequence[float]
 ) -> list[Decided]:
     """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
 
-    The looks before the last take as many seeds as `LOOKS` says, the last one all there are.
+    The looks before a comparison's last take as many seeds as `LOOKS` says, the last one all there are.
 
     Args:
-        differences: ``(S, C)`` of each comparison, in percent points, first seeds first; as many seeds of each.
+        differences: ``(S, C)`` of each comparison, first seeds first.
         weights: ``(C,)`` of each, as for `crossed_estimate`.
-        metrics: name of each, for its margin.
+        margins: of each, in the unit of its differences, below which they are small; 0 where none are.
 
     Raises:
-        ValueError: as `crossed_estimate`, and if numbers of comparisons or of seeds differ.
+        ValueError: as `crossed_estimate`, and if numbers of comparisons differ.
     """
-    numbers = {len(each) for each in differences}
-    if len(numbers) > 1:
-        raise ValueError(f"comparisons of {min(numbers)} to {max(numbers)} seeds; a look takes as many of each")
-    margins = [margin_of(metric) for metric in metrics]
     reached: list[Decided] = []
-    last = look_at(max(numbers, default=0))
-    for look in range(last + 1):
-        seeds = LOOKS[look] if look < last else None
-        estimates = [crossed_estimate(each[:seeds], shares) for each, shares in zip(differences, weights, strict=True)]
+    for look in range(max((look_at(len(each)) for each in differences), default=0) + 1):
+        estimates = [
+            crossed_estimate(each[: LOOKS[look]] if look < look_at(len(each)) else each, shares)
+            for each, shares in zip(differences, weights, strict=True)
+        ]
         found = [Decided(*pair) for pair in zip(decisions(estimates, margins, RATES[look]), estimates, strict=True)]
         reached = [
             new if old.decision.verdict == Verdict.UNDECIDED else old

@@ -10,8 +10,7 @@ from enum import StrEnum
 class Verdict(StrEnum):
     """A word or two, as data files hold it.
 
-    A claim *holds* or not over several seeds; what a paper says of a figure is so, *yes* or *no*, in the runs that the
-    figure reads and in nothing beyond. Hence two pairs of words.
+    A claim *holds* or not; what a paper says of a figure is so, *yes* or *no*. Hence two pairs of words.
     """
 
     UNDECIDED = "undecided"  # of all but what is computed: the measurements leave it open
@@ -47,6 +46,7 @@ OF_CLAIMS = (Verdict.HOLDS, Verdict.FAILS, Verdict.SMALL, Verdict.UNDECIDED)
 OF_FIGURES = (
     Verdict.YES,
     Verdict.NO,
+    Verdict.SMALL,
     Verdict.UNDECIDED,
     Verdict.COMPUTED_YES,
     Verdict.COMPUTED_NO,

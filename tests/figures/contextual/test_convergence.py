@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
+from figure_checks import so
 from lookalike.figures.contextual.convergence import BATCHES, WHOLE, checks, data, draw
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.style import style
@@ -59,7 +60,7 @@ def test_data_hold_the_histories_and_the_curves_on_the_whole_set(tmp_path):
 def test_a_linear_fall_and_a_monotone_curve_hold():
     found = frame({0.0: (0.2, 0.6), 1.0: (0.3, 0.7)}, [0.4, 0.2], SMOOTH)
     linear, direction, monotone, noisier = checks(found)
-    assert linear.holds and direction.holds and monotone.holds and noisier.holds
+    assert so(linear) and so(direction) and so(monotone) and so(noisier)
     # of 0.1 up and 0.4 down
     assert "20.0 % of its way" in noisier.says
     assert "λ = 1: 0.0 % of its way" in monotone.says
@@ -67,7 +68,7 @@ def test_a_linear_fall_and_a_monotone_curve_hold():
 
 def test_a_rise_with_the_precision_and_an_unsteady_curve_do_not_hold():
     found = frame({0.0: (0.6, 0.2), 1.0: (0.7, 0.3)}, [0.4, 0.2], {0.0: [0.5, 0.4, 0.1], 1.0: [0.5, 0.6, 0.2]})
-    assert [check.holds for check in checks(found)] == [False, False, False, False]
+    assert [so(check) for check in checks(found)] == [False, False, False, False]
 
 
 @pytest.mark.parametrize("lams", [(0.2, 0.5), (0.0, 1.0)])

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from figure_checks import so
 from lookalike.figures.contextual.curves import checks, data, draw
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.style import style
@@ -54,13 +55,13 @@ def test_the_verdicts_follow_the_contrastive_curve_and_the_correlation(history, 
     recall = [0.5, 0.8] if better else [0.8, 0.5]
     runs = [history(lam, [0.4 - 0.1 * lam, 0.3, 0.2, 0.1 - 0.01 * lam], recall) for lam in (0.0, 1.0)]
     lowers, goes_with = checks(data(runs, {}))
-    assert lowers.holds
+    assert so(lowers)
     assert "0.4000 in the first epoch, 0.1000 in the last" in lowers.says
-    assert goes_with.holds is better
+    assert so(goes_with) is better
 
 
 def test_a_contrastive_loss_that_raises_the_contextual_part_does_not_hold(history):
-    assert not checks(data([history(0.0, [0.1, 0.2, 0.3, 0.4], [0.5, 0.6])], {}))[0].holds
+    assert not so(checks(data([history(0.0, [0.1, 0.2, 0.3, 0.4], [0.5, 0.6])], {}))[0])
 
 
 def test_the_picture_has_a_line_per_lambda_with_the_measured_epochs_on_the_right(history):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from figure_checks import so
 from lookalike.figures.contextual.decomposability import checks, data, measured, standardised
 from lookalike.figures.parts.form import Run
 from lookalike.files import write_tensors
@@ -56,11 +57,11 @@ def test_the_verdicts_follow_the_ends_of_the_curves(tmp_path):
     frame = data([run(tmp_path)], OPTIONS)
     end, whole, alone = frame["iteration"] == 5, frame["whole"], frame["lam"] == 1
     frame["MAP@R"] = 0.5
-    assert [check.holds for check in checks(frame)] == [False, False, False]
+    assert [so(check) for check in checks(frame)] == [False, False, False]
     frame.loc[end & whole & alone, "MAP@R"] = 1.0
-    assert [check.holds for check in checks(frame)] == [True, True, True]
+    assert [so(check) for check in checks(frame)] == [True, True, True]
     frame.loc[end & whole & ~alone, "MAP@R"] = 2.0
-    assert [check.holds for check in checks(frame)] == [True, True, False]
+    assert [so(check) for check in checks(frame)] == [True, True, False]
 
 
 def test_features_of_test_pictures_alone_are_refused(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from figure_checks import so
 from lookalike.figures.contextual.distances import UNIFORM, checks, data, even_density
 from lookalike.figures.parts.form import Run
 from lookalike.files import write_tensors
@@ -59,8 +60,8 @@ def test_a_histogram_counts_every_pair_of_unit_vectors_once(tmp_path):
 def test_the_verdict_compares_the_mean_distances(tmp_path):
     narrow, wide = normal(20, 8) + 5, normal(20, 8)
     runs = [run(tmp_path, "M+ only", narrow), run(tmp_path, "both", wide)]
-    assert checks(data(runs, {"bins": 10}))[0].holds
-    assert not checks(data(runs[::-1], {"bins": 10}))[0].holds
+    assert so(checks(data(runs, {"bins": 10}))[0])
+    assert not so(checks(data(runs[::-1], {"bins": 10}))[0])
 
 
 def test_files_that_do_not_fit_are_named(tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from figure_checks import so
 from lookalike.figures.contextual.rings import checks, concentric, data, neighbour_accuracy, squared_distance
 
 OPTIONS = {
@@ -16,6 +17,7 @@ OPTIONS = {
     "lr": 3e-3,
     "neighbours": 3,
     "seed": 0,
+    "draws": 2,
 }
 
 
@@ -43,15 +45,16 @@ def test_accuracy_counts_the_majority_of_the_neighbours_without_the_point_itself
 
 def test_training_raises_the_accuracy_and_much_noise_lowers_it():
     frame = data([], OPTIONS)
-    assert len(frame) == 2 * 5 * 20
+    assert len(frame) == 2 * (5 * 20 + 1)  # all points of the first of two draws
     clean, noisy = (frame[frame["noise"] == level]["accuracy"].iloc[0] for level in OPTIONS["noise"])
     assert clean > frame["accuracy_untrained"].iloc[0]
     assert clean > noisy
-    assert checks(frame)[0].holds
+    assert so(checks(frame)[0])
+    assert len(checks(frame)[0].statistic) == 2
     assert frame.equals(data([], OPTIONS))
 
 
 def test_an_accuracy_not_above_the_untrained_one_is_no_holding_claim():
     frame = data([], {**OPTIONS, "noise": [0.0], "steps": 0})
     assert frame["accuracy"].equals(frame["accuracy_untrained"].rename("accuracy"))
-    assert not checks(frame)[0].holds
+    assert not so(checks(frame)[0])

@@ -12,7 +12,7 @@ from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured, shown
 from lookalike.figures.parts.one_at_a_time import Panels, varied
 from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import always, compared, groups, mostly, rising, seeds_behind, spread_of, table
+from lookalike.figures.parts.trends import always, best_within, compared, flat, groups, mostly, rising, table
 
 FLAT = 2.0  # points of R@1 within which a sweep counts as flat
 RANKED = {"contextual": "Contextual", "contrastive_cosine": "Contrastive", "roadmap": "ROADMAP"}
@@ -25,18 +25,12 @@ def check_weights(frame: pd.DataFrame) -> list[Check]:
     """The best is a mixture with much of the contextual part, and the regulariser never hurts."""
     checked = []
     for dataset, rows in groups(best(frame), ["dataset"]):
-        one = seeds_behind(table(rows, "lambda", "R@1"))
-        means: Any = 100 * rows.groupby(["gamma", "lambda"])["R@1"].mean()
-        gamma, lam = means.idxmax()
-        says = f"{dataset[0]}: R@1 is best at λ of 0.8 to 0.9: it is {means.max():.1f} % at λ = {lam:g}, γ = {gamma:g}"
-        checked.append(Check(says + one, bool(0.8 <= lam <= 0.9)))
-        without, *weights = [each.droplevel("gamma") for _, each in means.groupby("gamma")]
-        changes = pd.concat([each - without for each in weights])
-        says = (
-            f"{dataset[0]}: the regulariser hurts no λ: it raises R@1 in {int((changes > 0).sum())} of {len(changes)} "
-            f"cases, by {changes.mean():+.1f} points on average, and lowers it by up to {max(0.0, -changes.min()):.1f}"
-        )
-        checked.append(Check(says + one, bool(changes.min() >= 0 and changes.max() > 0)))
+        values: Any = 100 * rows.pivot_table(index=["gamma", "lambda"], columns="seed", values="R@1")
+        inside = [place for place in values.index if 0.8 <= place[1] <= 0.9]
+        checked.append(best_within(values, inside, f"{dataset[0]}: R@1 is best at λ of 0.8 to 0.9 (γ, λ)"))
+        without, *weights = [each.droplevel("gamma") for _, each in values.groupby("gamma")]
+        changes = [each.loc[lam] - without.loc[lam] for each in weights for lam in without.index]
+        checked.append(always(changes, f"{dataset[0]}: the regulariser hurts no λ"))
     return checked
 
 
@@ -45,9 +39,7 @@ def check_tuning(frame: pd.DataFrame) -> list[Check]:
     checked = []
     for name, label in SETTINGS.items():
         values = table(varied(frame, name, SETTINGS), name, "R@1")
-        spread = spread_of(values)
-        says = f"R@1 is flat over {label}: it varies by {spread:.1f} points (limit {FLAT:g})"
-        checked.append(Check(says + seeds_behind(values), spread <= FLAT))
+        checked.append(flat(values, FLAT, f"R@1 is flat over {label}"))
     return checked
 
 
@@ -78,11 +70,11 @@ def check_seen_losses(frame: pd.DataFrame) -> list[Check]:
 def check_seen_weights(frame: pd.DataFrame) -> list[Check]:
     """Less of the contextual part raises R@1 on training pictures; on test pictures it is best at about 0.9."""
     last = frame[frame["checkpoint"] == "last"].assign(less=lambda rows: 1 - rows["lambda"])
-    unseen = table(last, "lambda", UNSEEN).mean(axis=1)
-    says = f"test R@1 is highest between λ = 0.8 and 1: it is {unseen.max():.1f} % at λ = {unseen.idxmax():g}"
+    unseen = table(last, "lambda", UNSEEN)
+    inside = [lam for lam in unseen.index if 0.8 <= lam < 1]
     return [
         rising(table(last, "less", SEEN), "train R@1 rises as λ falls, with 1 - λ"),
-        Check(says + seeds_behind(table(last, "lambda", UNSEEN)), bool(0.8 <= unseen.idxmax() < 1)),
+        best_within(unseen, inside, "test R@1 is highest between λ = 0.8 and 1"),
     ]
 
 

@@ -1,24 +1,21 @@
-"""The words beside a figure: what it shows, from which runs, what the paper says and whether they agree."""
+"""The words beside a figure: what it shows, from which runs, what the paper says and whether it holds here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lookalike.figures.parts.decided import Finding
 from lookalike.figures.parts.form import Check, Run
-from lookalike.statistics.verdict import Verdict
-
-OF_RUNS = (Verdict.YES, Verdict.NO, Verdict.UNDECIDED)
 
 
-def caption(name: str, entry: Mapping[str, Any], runs: Sequence[Run], checks: Sequence[Check], scale: str) -> str:
-    """A page of Markdown.
+def told(name: str, entry: Mapping[str, Any], runs: Sequence[Run], scale: str) -> str:
+    """What is known of a figure before anything is decided, in Markdown.
 
     Args:
-        name: of the figure, and of its PNG beside this page.
+        name: of the figure, and of its PNG beside the page.
         entry: of ``params/figures.yaml``.
         runs: that the figure reads; none for one that computes everything by itself.
-        checks: of its data.
         scale: what the scale calls itself.
     """
     chosen = entry.get("chosen")
@@ -29,29 +26,23 @@ def caption(name: str, entry: Mapping[str, Any], runs: Sequence[Run], checks: Se
         f"**Data.** {_sources(entry, runs, scale)}",
         *([f"**Chosen here**, as the paper does not say: {chosen}"] if chosen else []),
         f"**The paper says:** {entry['says']}",
-        f"**Here**{_evidence(runs)}:",
-        "\n".join(f"- **{spoken(check.verdict, seeds_of(runs))}** – {check.says}" for check in checks),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
-def spoken(verdict: Verdict, seeds: int) -> str:
-    """A verdict as a reader sees it: one that rests on runs says so.
+def caption(before: str, checks: Sequence[Check], found: Sequence[Finding]) -> str:
+    """A page of Markdown.
 
     Args:
-        verdict: of a check.
-        seeds: of the runs behind it, 0 or 1 for a single run.
+        before: as `told` of the figure.
+        checks: of its data.
+        found: what became of each of them.
     """
-    return f"in {'these runs' if seeds > 1 else 'this run'}: {verdict}" if verdict in OF_RUNS else str(verdict)
-
-
-def seeds_of(runs: Sequence[Run]) -> int:
-    """How many seeds the runs of a figure have, 0 for one that reads none."""
-    return len({run.seed for run in runs})
-
-
-def _evidence(runs: Sequence[Run]) -> str:
-    return ", in one run of each kind; one seed decides nothing" if seeds_of(runs) == 1 else ""
+    lines = [
+        f"- **{finding.verdict}** – {check.says}{f': {finding.words}' if finding.words else ''}"
+        for check, finding in zip(checks, found, strict=True)
+    ]
+    return f"{before}\n\n**Here:**\n\n" + "\n".join(lines) + "\n"
 
 
 def origin(runs: Sequence[Run], scale: str) -> str:
@@ -67,7 +58,7 @@ def origin(runs: Sequence[Run], scale: str) -> str:
         run.dataset if run.dataset == run.published else f"{run.dataset} (stands for {run.published})" for run in runs
     ]
     seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
-    return f"{', '.join(dict.fromkeys(sets))}; {scale}; {'seeds' if seeds_of(runs) > 1 else 'one seed:'} {seeds}"
+    return f"{', '.join(dict.fromkeys(sets))}; {scale}; {'seeds' if ',' in seeds else 'one seed:'} {seeds}"
 
 
 def _sources(entry: Mapping[str, Any], runs: Sequence[Run], scale: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lookalike.statistics.verdict import Verdict
+from lookalike.statistics.decisions import MARGIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,26 +47,26 @@ class Run:
 class Check:
     """One thing that the paper says of a figure, held against the data.
 
+    What differs from training to training is one number per seed, so taken that the claim is a mean above zero;
+    `lookalike.figures.parts.decided` decides all of them together.
+
     Attributes:
         says: what is said and what was found, with its numbers.
-        holds: whether it is so in these data; ``None`` where they leave it open, or nothing is claimed.
+        holds: whether it is so, where no seed could change it; ``None`` for all others.
         claimed: whether anything is.
-        computed: whether it follows from a formula alone, so that another training or another seed would say the same.
+        computed: whether it follows from a formula alone.
+        statistic: a number per seed, in their order; claimed is that their mean is above zero.
+        unit: of the statistic, which says what it is where it is no plain difference.
+        margin: below which, either way, the mean counts as small; 0 where no size counts so.
     """
 
     says: str
-    holds: bool | None
+    holds: bool | None = None
     claimed: bool = True
     computed: bool = False
-
-    @property
-    def verdict(self) -> Verdict:
-        """One of `lookalike.statistics.verdict.OF_FIGURES`."""
-        if self.holds is None:
-            return Verdict.UNDECIDED if self.claimed else Verdict.MEASURED
-        if self.computed:
-            return Verdict.COMPUTED_YES if self.holds else Verdict.COMPUTED_NO
-        return Verdict.YES if self.holds else Verdict.NO
+    statistic: Sequence[float] = ()
+    unit: str = "points"
+    margin: float = MARGIN
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,19 @@
-"""What a series of measurements says, in words with its numbers: no more than its seeds allow."""
+"""What series of measurements say of a claim: one number per seed, above zero where the claim is so.
+
+Statistics that choose among cases, such as the best value or the worst case, would profit from noise if they were read
+where they are chosen. For each seed the choice is made by the other seeds, and read in this one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lookalike.figures.parts.form import Check
-from lookalike.statistics.verdict import Verdict
-
-RISING = 0.5  # rank correlation from which a series counts as rising
-MOST = 0.75  # share of cases from which they count as most; in between their number says no more than a coin
+from lookalike.statistics.decisions import MARGIN
 
 
 def table(frame: pd.DataFrame, x: str, metric: str) -> Any:
@@ -22,65 +24,79 @@ def table(frame: pd.DataFrame, x: str, metric: str) -> Any:
     return 100 * frame.pivot_table(index=x, columns="seed", values=metric).sort_index()
 
 
-def difference(first: pd.Series[float], second: pd.Series[float]) -> tuple[str, bool | None]:
-    """Paired difference over the seeds of two series of percentages.
+def over_seeds(says: str, values: Any, *, unit: str = "points", margin: float = MARGIN) -> Check:
+    """A check of a number per seed.
 
-    Returns:
-        The difference in words, and whether ``first`` is higher: from one seed what that run shows, and says that it is
-        one; from several ``None`` where the interval of 95 % holds zero.
+    Args:
+        says: what the paper says, and what else was found.
+        values: series over the seeds, claimed to be above zero.
+        unit: of the values.
+        margin: below which their mean is small.
     """
-    from lookalike.statistics.pairs import paired_difference
-
-    paired = paired_difference(list(first), list(second))
-    if paired.n == 1:
-        return f"{paired.mean:+.1f} points, one seed", paired.mean > 0
-    interval = f"95 % interval {paired.low:+.1f} to {paired.high:+.1f}, {paired.n} seeds"
-    decided = {Verdict.HIGHER: True, Verdict.LOWER: False, Verdict.EQUAL: False}.get(paired.verdict)
-    return f"{paired.mean:+.1f} points ({interval}{'' if decided is not None else ', undecided'})", decided
+    return Check(says, statistic=tuple(float(value) for value in values), unit=unit, margin=margin)
 
 
 def rising(values: Any, says: str) -> Check:
-    """Whether a `table` rises from its first row to its last: by the ends, and by ranks in between."""
+    """Whether a `table` rises: by how much from its first row to its last along a straight line over their order."""
+    order = np.arange(len(values)) - (len(values) - 1) / 2
+    slope = order @ values.to_numpy() / (order @ order)  # (S,) points per row
     means = values.mean(axis=1)
     steps = int((means.diff().dropna() > 0).sum())
-    words, higher = difference(values.iloc[-1], values.iloc[0])
-    correlation = means.rank().corr(means.reset_index(drop=True).index.to_series(index=means.index).rank())
-    text = (
-        f"{says}: from {means.index[0]:g} to {means.index[-1]:g} {words}; rises in {steps} of {len(means) - 1} steps, "
-        f"rank correlation {correlation:+.2f}"
+    return over_seeds(
+        f"{says}: it rises in {steps} of {len(means) - 1} steps from {means.index[0]:g} to {means.index[-1]:g}",
+        slope * (len(values) - 1),
+        unit="points along a straight line over the steps",
     )
-    return Check(text, None if higher is None else higher and bool(correlation >= RISING))
 
 
 def compared(values: Any, first: Hashable, second: Hashable, says: str) -> Check:
     """Whether one row of a `table` is higher than another."""
-    words, higher = difference(values.loc[first], values.loc[second])
-    return Check(f"{says}: {words}", higher)
+    return over_seeds(says, values.loc[first] - values.loc[second])
 
 
-def always(differences: list[pd.Series[float]], says: str) -> Check:
-    """Whether each of several differences over the seeds is above zero, and so is their mean as far as seeds tell."""
-    text, above, higher = _counted(differences, says)
-    return Check(text, None if higher is None else higher and above == len(differences))
+def always(differences: Sequence[pd.Series[float]], says: str) -> Check:
+    """Whether each of several differences over the seeds is above zero: the least of them is."""
+    cases = pd.concat([each.reset_index(drop=True) for each in differences], axis=1).T.reset_index(drop=True)
+    return over_seeds(f"{says}: {_counted(cases)}", chosen(cases, pd.Series.idxmin), unit="points in the worst case")
 
 
-def mostly(differences: list[pd.Series[float]], says: str) -> Check:
-    """Whether most of several differences over the seeds are above zero, and so is their mean.
+def mostly(differences: Sequence[pd.Series[float]], says: str) -> Check:
+    """Whether several differences over the seeds are above zero taken together: their mean is."""
+    cases = pd.concat([each.reset_index(drop=True) for each in differences], axis=1).T
+    return over_seeds(f"{says}: {_counted(cases)}", cases.mean(), unit="points on average")
 
-    Left open where neither `MOST` of them are above zero nor as many below, or where their mean says the opposite.
+
+def best_within(values: Any, inside: Collection[Hashable], says: str) -> Check:
+    """Whether the best row of a `table` is one of those inside: the best of them is above the best of the others."""
+    means, among = values.mean(axis=1), values.index.isin(list(inside))
+    difference = chosen(values[among], pd.Series.idxmax) - chosen(values[~among], pd.Series.idxmax)
+    return over_seeds(
+        f"{says}: the highest mean, {means.max():.1f} %, is at {_named(means.idxmax())}",
+        difference,
+        unit="points from the best outside to the best inside",
+    )
+
+
+def flat(values: Any, limit: float, says: str) -> Check:
+    """Whether the rows of a `table` vary by at most ``limit`` points: highest less lowest is below it."""
+    spread = chosen(values, pd.Series.idxmax) - chosen(values, pd.Series.idxmin)
+    return over_seeds(
+        f"{says}: it varies by {spread.mean():.1f} points (limit {limit:g})",
+        limit - spread,
+        unit="points below the limit",
+        margin=0,
+    )
+
+
+def chosen(values: Any, choose: Callable[[pd.Series[float]], Hashable]) -> pd.Series[float]:
+    """For each seed the row of a `table` that ``choose`` takes from the means of the other seeds; of the only one its
+    own.
     """
-    text, above, higher = _counted(differences, says)
-    share = above / len(differences)
-    most = True if share >= MOST else False if share <= 1 - MOST else None
-    return Check(text, most if most == higher else None)
-
-
-def _counted(differences: list[pd.Series[float]], says: str) -> tuple[str, int, bool | None]:
-    """In words; how many are above zero; whether their mean is."""
-    above = sum(float(each.mean()) > 0 for each in differences)
-    together = pd.concat(differences, axis=1).mean(axis=1)
-    words, higher = difference(together, 0 * together)
-    return f"{says}: in {above} of {len(differences)} cases, on average {words}", above, higher
+    taken = {}
+    for seed in values.columns:
+        others = values.drop(columns=seed) if values.shape[1] > 1 else values
+        taken[seed] = values.loc[choose(others.mean(axis=1)), seed]
+    return pd.Series(taken)
 
 
 def groups(frame: pd.DataFrame, by: list[str]) -> list[tuple[Any, pd.DataFrame]]:
@@ -91,16 +107,13 @@ def groups(frame: pd.DataFrame, by: list[str]) -> list[tuple[Any, pd.DataFrame]]
 def value_range(values: Any, metric: str, label: str) -> Check:
     """By how much means vary over what is varied, and where they are highest; nothing is claimed."""
     means = values.mean(axis=1)
-    says = f"{metric} varies by {spread_of(values):.1f} points; it is highest, {means.max():.1f} %, at "
-    return Check(f"{says}{label} = {means.idxmax():g}", None, claimed=False)
+    says = f"{metric} varies by {means.max() - means.min():.1f} points; it is highest, {means.max():.1f} %, at "
+    return Check(f"{says}{label} = {means.idxmax():g}", claimed=False)
 
 
-def spread_of(values: Any) -> float:
-    """Largest mean less the smallest."""
-    means = values.mean(axis=1)
-    return float(means.max() - means.min())
+def _counted(cases: pd.DataFrame) -> str:
+    return f"above zero in {int((cases.mean(axis=1) > 0).sum())} of {len(cases)} cases"
 
 
-def seeds_behind(values: Any) -> str:
-    """Over how many seeds the means are that a verdict rests on."""
-    return "; one seed" if values.shape[1] == 1 else f"; means of {values.shape[1]} seeds"
+def _named(row: Any) -> str:
+    return ", ".join(f"{part:g}" for part in row) if isinstance(row, tuple) else f"{row:g}"

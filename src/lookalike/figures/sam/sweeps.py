@@ -28,7 +28,7 @@ def check_mask(frame: pd.DataFrame) -> list[Check]:
     means: Any = 100 * best(frame).groupby(["alpha", "beta"])["R@1"].mean()
     alpha, beta = means.idxmax()
     says = f"R@1 varies by {means.max() - means.min():.1f} points; it is highest, {means.max():.1f} %, at "
-    return [Check(f"{says}α = {alpha:g}, β = {beta:g}", None, claimed=False)]
+    return [Check(f"{says}α = {alpha:g}, β = {beta:g}", claimed=False)]
 
 
 MINING = Figure(read_measured, Lines("gamma", "weight of the mining γ", ("R@1", "MAP@R"), ticks=SHARES), check_mining)
