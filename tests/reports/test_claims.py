@@ -58,6 +58,14 @@ def frame(cells, seeds=3, told_apart=True):
     return pd.DataFrame(rows)
 
 
+def cells_of(runs, best=None):
+    return claim_cells(CLAIMS, runs, runs if best is None else best)
+
+
+def told(runs, scale):
+    return markdown(CLAIMS, cells_of(runs), seeds=sorted(set(runs["seed"])), chosen_on="the test classes", scale=scale)
+
+
 @pytest.mark.parametrize(
     ("direction", "reached", "expected"),
     [
@@ -80,7 +88,7 @@ def test_a_verdict_follows_from_what_the_difference_comes_to(direction, reached,
 
 @pytest.mark.parametrize("told_apart", [True, False])
 def test_a_cell_holds_means_in_percent_and_the_interval_over_seeds_and_classes(told_apart):
-    cells = claim_cells(CLAIMS, frame(MIXED, told_apart=told_apart))
+    cells = cells_of(frame(MIXED, told_apart=told_apart))
     first = cells.iloc[0]
     assert (first["published"], first["dataset"], first["changed"]) == ("cub", "figurines_cub", "new")
     drawn = 100 * differences(0, BETTER)
@@ -94,19 +102,28 @@ def test_a_cell_holds_means_in_percent_and_the_interval_over_seeds_and_classes(t
 
 
 def test_comparisons_are_decided_together_and_the_level_says_how_many():
-    cells = claim_cells(CLAIMS, frame(MIXED))
+    cells = cells_of(frame(MIXED))
     assert list(cells["verdict"]) == ["holds", "undecided", "does not hold", "small"]
     assert set(cells["level"]) == {100 * (1 - RATES[0] * 3 / 4)}
 
 
+def test_the_last_epoch_decides_and_the_best_one_stands_beside():
+    cells = cells_of(frame(MIXED), best=frame(dict.fromkeys(MIXED, BETTER)))
+    alone = cells_of(frame(MIXED))
+    assert list(cells["verdict"]) == list(alone["verdict"]) == ["holds", "undecided", "does not hold", "small"]
+    assert list(cells["best_verdict"]) == ["holds"] * 4
+    assert list(cells["difference"]) == list(alone["difference"])
+    assert cells["best_difference"].min() > 7
+
+
 def test_a_single_seed_without_classes_leaves_every_claim_undecided():
-    cells = claim_cells(CLAIMS, frame(MIXED, seeds=1, told_apart=False))
+    cells = cells_of(frame(MIXED, seeds=1, told_apart=False))
     assert set(cells["verdict"]) == {"undecided"}
     assert cells["low"].isna().all()
 
 
 def test_what_a_look_has_decided_stays_as_it_was_then_and_the_others_take_all_seeds():
-    cells = claim_cells(CLAIMS, frame({**MIXED, ("cub", "newer"): (3.0, 15.0)}, seeds=10))
+    cells = cells_of(frame({**MIXED, ("cub", "newer"): (3.0, 15.0)}, seeds=10))
     assert list(cells["seeds"]) == [3, 10, 3, 3]
     assert list(cells["verdict"]) == ["holds", "holds", "does not hold", "small"]
 
@@ -116,8 +133,8 @@ def test_seeds_are_paired_whatever_the_order_of_the_runs():
     shuffled = runs.sample(frac=1, random_state=0)
     keys = ["published", "changed"]
     pd.testing.assert_frame_equal(
-        claim_cells(CLAIMS, runs).sort_values(keys, ignore_index=True),
-        claim_cells(CLAIMS, shuffled).sort_values(keys, ignore_index=True),
+        cells_of(runs).sort_values(keys, ignore_index=True),
+        cells_of(shuffled).sort_values(keys, ignore_index=True),
     )
 
 
@@ -125,37 +142,38 @@ def test_seeds_that_were_tested_on_other_classes_are_refused():
     runs = frame({("cub", "new"): BETTER})
     runs["classes"] = [*runs["classes"][:2], runs["classes"][2].iloc[1:]]
     with pytest.raises(ValueError, match=r"^new on figurines_cub: seed 2 was not tested on the classes of seed 0"):
-        claim_cells(CLAIMS, runs)
+        cells_of(runs)
 
 
 def test_a_summary_counts_the_single_verdicts():
-    summary = claim_summaries(CLAIMS, frame(MIXED)).set_index("claim").loc["raises"]
-    cells = claim_cells(CLAIMS, frame(MIXED))
+    summary = claim_summaries(CLAIMS, cells_of(frame(MIXED))).set_index("claim").loc["raises"]
+    cells = cells_of(frame(MIXED))
     assert summary["difference"] == pytest.approx(cells["difference"].mean())
     assert [summary[each] for each in ("holds", "does not hold", "small", "undecided")] == [1, 1, 1, 1]
 
 
 def test_a_claim_without_data_is_told_as_not_tested():
-    summary = claim_summaries(CLAIMS, frame(MIXED)).set_index("claim").loc["elsewhere"]
+    summary = claim_summaries(CLAIMS, cells_of(frame(MIXED))).set_index("claim").loc["elsewhere"]
     assert math.isnan(summary["difference"])
     assert [summary[each] for each in ("holds", "does not hold", "small", "undecided")] == [0, 0, 0, 0]
-    text = markdown(CLAIMS, frame(MIXED), "mini")
+    text = told(frame(MIXED), "mini")
     assert "not tested" in next(line for line in text.splitlines() if line.startswith("| elsewhere"))
 
 
 def test_readers_see_every_comparison_with_its_numbers():
-    text, cells = markdown(CLAIMS, frame(MIXED), "a scale"), claim_cells(CLAIMS, frame(MIXED))
+    text, cells = told(frame(MIXED), "a scale"), cells_of(frame(MIXED))
     rows = [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     shown = [row for row in rows if "figurines" in row[0]]
     assert len(shown) == len(MIXED)
     for row, cell in zip(shown, cells.to_dict("records"), strict=True):
         interval = f"{cell['difference']:+.1f} [{cell['low']:+.1f}, {cell['high']:+.1f}]"
         assert row[1:3] == [cell["changed"], "old"]
-        assert row[4:] == ["50.0", interval, "99.25 %", "3", "40", cell["verdict"]]
+        beside = f"{interval} {cell['verdict']}"  # here both epochs are one
+        assert row[4:] == ["50.0", interval, "99.25 %", "3", "40", cell["verdict"], beside]
     for words in ("Changing raises it.", "A paper, Table 1", "seeds 0, 1, 2", "Scale: a scale", "within 2 points"):
         assert words in text
 
 
 def test_no_claim_with_data_at_all_is_still_a_document():
-    text = markdown(CLAIMS, frame({}).reindex(columns=frame(MIXED).columns), "bare")
+    text = told(frame({}).reindex(columns=frame(MIXED).columns), "bare")
     assert text.count("Not tested") == 2

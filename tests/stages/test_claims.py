@@ -11,6 +11,8 @@ import pytest
 from lookalike.stages.claims import claims
 from projects import ROOT
 
+ABOUT = {"scale": "small", "chosen_on": "the test classes"}
+BEST = 0.02  # more at the best epoch
 CLAIM = {"says": "It is better.", "place": "Somewhere", "metric": "R@1", "direction": "higher"}
 CLAIMS = {"better": {**CLAIM, "datasets": ["cub"], "pairs": [{"changed": "new", "baseline": "old"}]}}
 
@@ -30,14 +32,18 @@ def runs(seeds):
 def files(folder, name, values):
     paths = [folder / f"{name}{seed}.json" for seed in range(len(values))]
     for path, value in zip(paths, values, strict=True):
-        path.write_text(json.dumps({"best": {"R@1": value, "mAP": 0.1}, "last": {"R@1": 0.0, "mAP": 0.0}}))
+        path.write_text(json.dumps({"best": {"R@1": value + BEST, "mAP": 0.1}, "last": {"R@1": value, "mAP": 0.0}}))
     return [str(path) for path in paths]
 
 
 def with_classes(paths, values):
     """Beside each file what its classes reached: 40 of ten queries, of which some find little."""
     for path, value in zip(paths, values, strict=True):
-        rows = [("best", "test", label, 10, value + (0.1 if label % 2 else -0.1)) for label in range(40)]
+        rows = [
+            (epoch, "test", label, 10, value + more + (0.1 if label % 2 else -0.1))
+            for epoch, more in (("best", BEST), ("last", 0.0))
+            for label in range(40)
+        ]
         rows += [("best", "train", label, 10, 1.0) for label in range(3)]
         lines = [",".join(map(str, row)) for row in rows]
         Path(path).with_suffix(".classes.csv").write_text(
@@ -45,23 +51,24 @@ def with_classes(paths, values):
         )
 
 
-def test_the_best_epochs_are_compared_and_written_twice(tmp_path):
+def test_the_last_epochs_are_compared_and_written_twice(tmp_path):
     sides = {"changed": files(tmp_path, "new", [0.5, 0.6, 0.55]), "baseline": files(tmp_path, "old", [0.25, 0.34, 0.3])}
     with_classes(sides["changed"], [0.5, 0.6, 0.55])
     with_classes(sides["baseline"], [0.25, 0.34, 0.3])
-    claims(CLAIMS, runs(3), scale="small", **sides, output=str(tmp_path / "claims"))
+    claims(CLAIMS, runs(3), **ABOUT, **sides, output=str(tmp_path / "claims"))
     with (tmp_path / "claims.csv").open() as stream:
         [cell] = csv.DictReader(stream)
     assert (cell["claim"], cell["dataset"], cell["verdict"]) == ("better", "birds", "holds")
     assert (cell["seeds"], cell["classes"]) == ("3", "40")
     assert float(cell["difference"]) == pytest.approx(25.333, abs=1e-3)
+    assert float(cell["best_difference"]) == pytest.approx(25.333, abs=1e-3)
     assert "+25.3 [" in (tmp_path / "claims.md").read_text()
 
 
 def test_without_the_classes_of_both_sides_the_seeds_alone_are_compared(tmp_path):
     sides = {"changed": files(tmp_path, "new", [0.5, 0.6]), "baseline": files(tmp_path, "old", [0.25, 0.34])}
     with_classes(sides["changed"], [0.5, 0.6])
-    claims(CLAIMS, runs(2), scale="small", **sides, output=str(tmp_path / "claims"))
+    claims(CLAIMS, runs(2), **ABOUT, **sides, output=str(tmp_path / "claims"))
     with (tmp_path / "claims.csv").open() as stream:
         [cell] = csv.DictReader(stream)
     assert (cell["seeds"], cell["classes"]) == ("2", "1")
@@ -74,7 +81,7 @@ def test_sides_that_were_tested_on_other_classes_are_named(tmp_path):
     path = tmp_path / "old0.classes.csv"
     path.write_text("\n".join(path.read_text().splitlines()[:30]) + "\n")
     with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same classes"):
-        claims(CLAIMS, runs(1), scale="small", **sides, output=str(tmp_path / "claims"))
+        claims(CLAIMS, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
 
 
 def test_a_file_without_the_claimed_metric_is_named(tmp_path):
@@ -82,7 +89,15 @@ def test_a_file_without_the_claimed_metric_is_named(tmp_path):
     changed, baseline = files(tmp_path, "new", [0.5]), files(tmp_path, "old", [0.5])
     wrong = [{**run, "metric": "RP"} for run in runs(1)]
     with pytest.raises(ValueError, match=r"new0\.json holds no RP; it holds R@1, mAP"):
-        claims(lacking, wrong, scale="small", changed=changed, baseline=baseline, output=str(tmp_path / "claims"))
+        claims(
+            lacking,
+            wrong,
+            scale="small",
+            chosen_on="the test classes",
+            changed=changed,
+            baseline=baseline,
+            output=str(tmp_path / "claims"),
+        )
     assert not (tmp_path / "claims.csv").exists()
 
 

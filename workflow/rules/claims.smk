@@ -13,6 +13,7 @@ rule claim_verdicts:
         claims=evidence.claims,
         runs=told(evidence.runs_of_claims),
         scale=plan.title,
+        chosen_on="training classes held out of another training" if plan.holds_out else "the test classes",
         code=inputs.code("lookalike.stages.claims:claims"),
     message:
         "Hold the papers' claims against the measured runs"

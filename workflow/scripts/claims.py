@@ -8,6 +8,7 @@ with job_log("claims", snakemake.log[0]):
         snakemake.params.claims,
         snakemake.params.runs,
         scale=snakemake.params.scale,
+        chosen_on=snakemake.params.chosen_on,
         changed=snakemake.input.changed,
         baseline=snakemake.input.baseline,
         output=snakemake.output[0].removesuffix(".csv"),

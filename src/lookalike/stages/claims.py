@@ -11,7 +11,7 @@ from lookalike.files import read_json, replacing, write_text
 from lookalike.reports.by_class import class_means
 from lookalike.reports.claims import claim_cells, markdown
 
-CHECKPOINT = "best"
+DECIDED, BESIDE = "last", "best"
 
 
 def claims(
@@ -19,6 +19,7 @@ def claims(
     runs: Sequence[Mapping[str, Any]],
     *,
     scale: str,
+    chosen_on: str,
     changed: Sequence[str],
     baseline: Sequence[str],
     output: str,
@@ -29,6 +30,7 @@ def claims(
         claims: entries of ``params/claims.yaml`` by name.
         runs: rows of runs, from ``lookalike.plan.claims.claim_runs``.
         scale: what the scale calls itself.
+        chosen_on: what the best epoch of a training is best on.
         changed: JSON files with what the changed recipes reached, in the order of the runs; beside those of retrieval
             lies what their classes reached.
         baseline: JSON files of the baselines' metrics, in the same order.
@@ -37,21 +39,32 @@ def claims(
     Raises:
         ValueError: for a file without the metric that is claimed about.
     """
-    measured = [
-        {**run, "changed_value": _value(first, run["metric"]), "baseline_value": _value(second, run["metric"])}
-        | {"classes": _of_classes(first, second, run["metric"])}
-        for run, first, second in zip(runs, changed, baseline, strict=True)
-    ]
-    keys = ["claim", "metric", "published", "dataset", "changed", "baseline", "seed"]
-    frame = pd.DataFrame(measured, columns=[*keys, "changed_value", "baseline_value", "classes"])
+    sides = list(zip(runs, changed, baseline, strict=True))
+    cells = claim_cells(claims, *(_measured(sides, checkpoint) for checkpoint in (DECIDED, BESIDE)))
     with replacing(f"{output}.csv") as path:
-        claim_cells(claims, frame).to_csv(path, index=False, float_format="%.4f")
-    write_text(f"{output}.md", markdown(claims, frame, scale))
+        cells.to_csv(path, index=False, float_format="%.4f")
+    seeds = sorted({run["seed"] for run in runs})
+    write_text(f"{output}.md", markdown(claims, cells, seeds=seeds, chosen_on=chosen_on, scale=scale))
 
 
-def _of_classes(changed: str, baseline: str, metric: str) -> pd.DataFrame | None:
+def _measured(sides: Sequence[tuple[Mapping[str, Any], str, str]], checkpoint: str) -> pd.DataFrame:
+    """What both sides of each run reached, as `claim_cells` takes it."""
+    keys = ["claim", "metric", "published", "dataset", "changed", "baseline", "seed"]
+    rows = [
+        {
+            **run,
+            "changed_value": _value(first, checkpoint, run["metric"]),
+            "baseline_value": _value(second, checkpoint, run["metric"]),
+            "classes": _of_classes(first, second, checkpoint, run["metric"]),
+        }
+        for run, first, second in sides
+    ]
+    return pd.DataFrame(rows, columns=[*keys, "changed_value", "baseline_value", "classes"])
+
+
+def _of_classes(changed: str, baseline: str, checkpoint: str, metric: str) -> pd.DataFrame | None:
     """By class the difference and the number of queries, ``None`` for a metric that is not told by class."""
-    sides = [class_means(path, CHECKPOINT, metric) for path in (changed, baseline)]
+    sides = [class_means(path, checkpoint, metric) for path in (changed, baseline)]
     if sides[0] is None or sides[1] is None:
         return None
     difference = sides[0]["value"] - sides[1]["value"]
@@ -60,8 +73,8 @@ def _of_classes(changed: str, baseline: str, metric: str) -> pd.DataFrame | None
     return pd.DataFrame({"difference": difference, "queries": sides[0]["queries"]})
 
 
-def _value(path: str, metric: str) -> float:
-    values = read_json(path)[CHECKPOINT]
+def _value(path: str, checkpoint: str, metric: str) -> float:
+    values = read_json(path)[checkpoint]
     if metric not in values:
         raise ValueError(f"{path} holds no {metric}; it holds {', '.join(sorted(values))}")
     return float(values[metric])
