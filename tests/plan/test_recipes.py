@@ -186,7 +186,7 @@ REFUSED = [
         "avsl_margin",
         {"evaluate": {"scoring": {"name": "cosine"}}},
         r"evaluate\.scoring\.name",
-        r"method 'avsl' is not compared by 'cosine', but by graph$",
+        r"method 'avsl' is not compared by 'cosine', but by graph, fixed_weights$",
     ),
     (
         "margin",

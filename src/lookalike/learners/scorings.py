@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from lookalike.methods.avsl.scoring import graph
+from lookalike.methods.avsl.scoring import fixed_weights, graph
 from lookalike.methods.contextual.scoring import shared_neighbours
 from lookalike.methods.diml.scoring import structural_matching
 from lookalike.metrics.search import Scoring, cosine
 
 SCORINGS: dict[str, Scoring] = {
     "cosine": cosine,
+    "fixed_weights": fixed_weights,
     "graph": graph,
     "shared_neighbours": shared_neighbours,
     "structural_matching": structural_matching,
 }
 # The others compare what was kept of the images, whatever network that was.
-READ_THE_MODEL = frozenset({"graph"})
+READ_THE_MODEL = frozenset({"fixed_weights", "graph"})

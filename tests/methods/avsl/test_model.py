@@ -379,6 +379,7 @@ def test_level_losses_may_have_their_own_negative_margin():
         ({"variant": "full"}, "variant: unknown 'full'"),
         ({"reliability": "none"}, "reliability: unknown 'none'"),
         ({"min_over": "image"}, "min_over: unknown 'image'"),
+        ({"statistic": "large"}, "statistic: unknown 'large'"),
         ({"ties": "last"}, "ties: unknown 'last'"),
         ({"backbone": Maps(dict), "levels": ("one", "four")}, r"levels \['four'\]"),
         ({"backbone": Maps(list), "levels": ("one", "two")}, "returns 3 maps"),
@@ -411,3 +412,13 @@ def test_wrong_arguments_of_the_objective_are_refused(images, labels):
         loss(representation, labels + 1, model.distance)
     with pytest.raises(ValueError, match="3 levels"):
         AVSLLoss("margin", 3, level_weights=(1.0, 1.0))(representation, labels, model.distance)
+
+
+def test_relative_statistics_are_the_deviations_times_the_entries_of_a_map(images):
+    absolute, relative = (make(statistic=name).eval() for name in ("absolute", "relative"))
+    with torch.no_grad():
+        one, other = absolute(images), relative(images)
+    assert all(torch.equal(*pair) for pair in zip(one.embeddings, other.embeddings, strict=True))
+    for level, entries in ((1, 8 * 8), (2, 4 * 4)):
+        torch.testing.assert_close(other.statistics[level], entries * one.statistics[level])
+    assert not torch.equal(absolute.distance(one, one), relative.distance(other, other))

@@ -5,7 +5,7 @@ import torch
 
 from graphs import made_graph
 from lookalike.methods.avsl import certified, retrieval
-from lookalike.methods.avsl.retrieval import certified_metrics, fixed_weights
+from lookalike.methods.avsl.retrieval import certified_metrics, fixed_error, fixed_weights
 from lookalike.methods.avsl.similarity import overall_distance, sensitivities
 from lookalike.metrics.retrieval import retrieval_metrics
 
@@ -140,3 +140,36 @@ def test_at_small_slopes_fixed_weights_give_nearly_the_overall_distance():
 def test_fixed_weights_of_nothing_are_refused(statistics):
     with pytest.raises(ValueError, match=r"they must be \(N, r\) with N >= 1, at least one level"):
         fixed_weights(statistics, alpha=[None], beta=[None], edges=[None])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("group", [7, 256])
+def test_no_pair_is_farther_from_the_fixed_form_than_its_bound(alpha, group, monkeypatch):
+    monkeypatch.setattr(retrieval, "GROUP", group)
+    query, gallery, _, model = drawn(alpha, 9, itself=False)
+    model = {name: doubled(values) for name, values in model.items()}
+    query, gallery = ([[each.double() for each in part] for part in side] for side in (query, gallery))
+    weights = fixed_weights(gallery[1], **model)
+    bound = fixed_error(query[1], gallery[1], weights, **model)
+    exact = overall_distance(*query, *gallery, **model)
+    units = [[torch.nn.functional.normalize(each, dim=1) for each in side[0]] for side in (query, gallery)]
+    fixed = sum(((one[:, None] - other) ** 2 @ weight) for one, other, weight in zip(*units, weights, strict=True))
+    worst = float(((fixed - exact).abs() / exact).max())
+    assert worst <= bound * (1 + 1e-9) + 1e-9
+    if alpha == 0:
+        assert bound < 1e-9
+    elif alpha <= 3:
+        assert bound < 100 * worst  # a bound that says something
+
+
+def test_smaller_groups_bound_closer():
+    query, gallery, _, model = drawn(3.0, 9, itself=False)
+    model = {name: doubled(values) for name, values in model.items()}
+    statistics = [[each.double() for each in side[1]] for side in (query, gallery)]
+    weights = fixed_weights(statistics[1], **model)
+    bounds = []
+    for group in (5, 1000):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(retrieval, "GROUP", group)
+            bounds.append(fixed_error(*statistics, weights, **model))
+    assert bounds[0] < bounds[1]

@@ -32,7 +32,9 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
     Returns:
         ``quantity`` (``reliability`` p or ``coefficient`` alpha), ``level`` from 2 on, ``dataset, seed``, ``value`` in
-        the middle of a bin, its ``share`` of the histogram, and of the whole histogram the share ``below``.
+        the middle of a bin, its ``share`` of the histogram, and of the whole histogram the share ``below``; of
+        reliabilities ``of_pair``, the share of their variance that differs between the pairs of a node, of coefficients
+        ``steepest``, the largest size.
 
     Raises:
         ValueError: for a model that is no AVSL, or too few test pictures.
@@ -65,6 +67,9 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
                 ),
                 _histogram("coefficient", slopes, limits, flat, options["bins"], of_level),
             ]
+            # Of all variance over nodes and pairs, what is left within the nodes.
+            of_pair = float(trust[level].var(dim=(0, 1), correction=0).mean() / trust[level].var(correction=0))
+            frames[-2]["of_pair"], frames[-1]["steepest"] = of_pair, float(np.abs(slopes).max())
     return pd.concat(frames, ignore_index=True)
 
 
@@ -116,7 +121,12 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         checked.append(
             over_seeds(says, 100 * FEW - most, unit="points below the limit, of the level with most", margin=0)
         )
-    return checked
+    of_level = frame.groupby("level")[["of_pair", "steepest"]].mean()
+    listed = ", ".join(
+        f"{100 * row['of_pair']:.2g} % on level {level}, where |α| is up to {row['steepest']:.2g}"
+        for level, row in of_level.iterrows()
+    )
+    return [*checked, Check(f"of the variance of p over nodes and pairs the pair explains {listed}", claimed=False)]
 
 
 HISTOGRAMS = Figure(data, draw, checks)

@@ -27,7 +27,7 @@ def _check(sections: Mapping[str, Any]) -> str | None:
 
 METHOD = Method(
     learner="lookalike.learners.avsl:AVSLLearner",
-    scorings=("graph",),
+    scorings=("graph", "fixed_weights"),
     options=("lookalike.methods.avsl.model:AVSL",),
     losses="lookalike.methods.avsl.loss:TERMS",
     loss_options=("lookalike.methods.avsl.loss:AVSLLoss",),

@@ -22,6 +22,7 @@ from lookalike.methods.avsl.stages import read_stages, select_stages
 
 Variant = Literal["graph", "reliable_nodes", "top", "concat"]
 Reliability = Literal["deviation", "learned"]
+Statistic = Literal["absolute", "relative"]
 
 
 class AVSL(nn.Module):
@@ -46,6 +47,9 @@ class AVSL(nn.Module):
         variant: ``graph``, ``reliable_nodes``, ``top`` or ``concat``.
         reliability: ``deviation`` (spread of the maps) or ``learned``.
         sigmoid_scale: factor of the sigmoid's argument; 10 in the released code, 1 in the paper.
+        statistic: ``absolute``, the deviation of a map whose entries sum to one (released code), or ``relative``, that
+            times the number of entries: then products of two are of order one, and reliability varies with the pair.
+            Learned statistics are as they are.
         min_over: ``row`` (released code) or ``map``, see `normalised_maps`.
         ties: ``first`` (released code) or ``shared`` (paper), see `linearise`.
         image_size: side in pixels of the image that the backbone is tried with; a learned reliability is tied to it.
@@ -69,6 +73,7 @@ class AVSL(nn.Module):
         variant: Variant = "graph",
         reliability: Reliability = "deviation",
         sigmoid_scale: float = 10.0,
+        statistic: Statistic = "absolute",
         min_over: MinOver = "row",
         ties: Ties = "first",
         image_size: int = 224,
@@ -77,6 +82,7 @@ class AVSL(nn.Module):
         super().__init__()
         require_known("variant", variant, get_args(Variant))
         require_known("reliability", reliability, get_args(Reliability))
+        require_known("statistic", statistic, get_args(Statistic))
         require_known("min_over", min_over, get_args(MinOver))
         require_known("ties", ties, get_args(Ties))
         if not levels:
@@ -86,7 +92,7 @@ class AVSL(nn.Module):
         if not 0 <= momentum <= 1:
             raise ValueError(f"momentum={momentum} is outside [0, 1]")
         self.levels, self.k, self.momentum = tuple(levels), k, momentum
-        self.variant, self.sigmoid_scale, self.min_over = variant, sigmoid_scale, min_over
+        self.variant, self.sigmoid_scale, self.statistic, self.min_over = variant, sigmoid_scale, statistic, min_over
 
         self.backbone, shapes = read_stages(backbone, self.levels, image_size)
         self.heads = nn.ModuleList(LevelHead(channels, embedding_dim, ties, generator) for channels, _, _ in shapes)
@@ -171,5 +177,9 @@ class AVSL(nn.Module):
         # The lowest level is always reliable: its statistic would be the dearest of all, and is never read.
         lowest, upper = torch.zeros_like(maps[0][:, :, 0, 0]), maps[1:]
         if not self.learned_statistics:
-            return (lowest, *(node_statistics(level, self.min_over) for level in upper))
+            entries = [level[0, 0].numel() if self.statistic == "relative" else 1 for level in upper]
+            return (
+                lowest,
+                *(n * node_statistics(level, self.min_over) for n, level in zip(entries, upper, strict=True)),
+            )
         return (lowest, *(layer(level) for layer, level in zip(self.learned_statistics, upper, strict=True)))

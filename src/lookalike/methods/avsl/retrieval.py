@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from lookalike.methods.avsl.bounds import extremes, weight_intervals
 from lookalike.methods.avsl.certified import CertifiedSearch, Side
 from lookalike.methods.avsl.graph import block_sensitivities, graph_images, graph_steps
 from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
@@ -24,6 +25,7 @@ from lookalike.metrics.names import OF_QUERIES
 from lookalike.metrics.positives import find_positives
 
 QUERIES = 1024  # bounded at once
+GROUP = 256  # images whose weights are bounded together
 
 
 def certified_metrics(
@@ -126,6 +128,53 @@ def fixed_weights(
     means = [each.mean(dim=0, keepdim=True) for each in statistics]
     mean = graph_images("mean", means, means, False)  # of its vectors nothing is read
     return [each[0, 0] for each in block_sensitivities(mean, mean, graph_steps(mean, alpha, beta, edges), scale)]
+
+
+def fixed_error(
+    query_statistics: Sequence[Tensor],
+    gallery_statistics: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    *,
+    alpha: Sequence[Tensor | None],
+    beta: Sequence[Tensor | None],
+    edges: Sequence[Tensor | None],
+    scale: float = 10.0,
+) -> float:
+    """Largest relative error that fixed weights can make for any pair, whatever the images' unit vectors.
+
+    A distance is a sum of nodes that are not negative, so it is off by no more than the worst of its weights. Images of
+    similar statistics are bounded together.
+
+    Args:
+        query_statistics: per level ``(Q, r)``.
+        gallery_statistics: per level ``(G, r)``.
+        weights: of `fixed_weights`.
+        alpha: per level ``(r,)``; the first may be ``None``.
+        beta: per level ``(r,)``; the first may be ``None``.
+        edges: per level ``(r, r)`` normalised edges to the level below, the first ``None``.
+        scale: factor of the sigmoid's argument.
+
+    Returns:
+        The bound, relative to the exact distance; infinite where a weight's interval holds 0 and more.
+
+    Raises:
+        ValueError: if levels or nodes do not belong together.
+    """
+    sides = Side("query", query_statistics, query_statistics), Side("gallery", gallery_statistics, gallery_statistics)
+    steps = graph_steps(
+        sides[0].some(slice(1)), *([_as_double(each) for each in part] for part in (alpha, beta, edges))
+    )
+    search = CertifiedSearch(*sides, steps, scale)
+    groups = [
+        [extremes(side.some(rows)) for rows in torch.split(search.order_of(side).argsort(), GROUP)] for side in sides
+    ]
+    fixed, worst = torch.cat([each.double() for each in weights]), 0.0
+    for query in groups[0]:
+        for gallery in groups[1]:
+            middle, half = weight_intervals(query, gallery, steps, scale)
+            off = torch.maximum(middle + half - fixed, fixed - (middle - half))
+            worst = max(worst, float(torch.where(off > 0, off / (middle - half).clamp(min=0), 0.0).max()))
+    return worst
 
 
 def _as_double(value: Tensor | None) -> Tensor | None:
