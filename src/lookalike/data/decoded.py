@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -31,6 +31,12 @@ SPARE_BYTES = 2**30  # that stay free on the disk
 AHEAD = 64  # pictures decoded before the first of them is written
 
 Prepare = Callable[[Image.Image], Image.Image]
+
+
+def fixed_keys(view: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a view that say what it does before anything random happens; all of it, where nothing does."""
+    keys = ("resize_px",) if "scale" in view else ("resize_px", "crop_px")
+    return {key: view.get(key) for key in keys}
 
 
 class DecodedPictures:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from lookalike.files import write_json
 from lookalike.sources import trees
 
-Answer = TypeVar("Answer", str, bool, list[str], dict[str, str])
+Answer = TypeVar("Answer", str, bool, int, list[int], list[str], dict[str, str])
 
 
 class _Answers:

@@ -11,9 +11,9 @@ from typing import Any
 import PIL
 import torchvision
 
-from lookalike.data.decoded import GB, DecodedPictures, decoded
+from lookalike.data.decoded import GB, DecodedPictures, decoded, fixed_keys
 from lookalike.parameters import canonical
-from lookalike.training.images import fixed_keys, fixed_part
+from lookalike.training.images import fixed_part
 
 
 @dataclass(frozen=True)

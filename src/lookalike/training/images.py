@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
 
-from lookalike.data.decoded import DecodedPictures
+from lookalike.data.decoded import DecodedPictures, fixed_keys
 from lookalike.data.pictures import read_picture
 
 # Mean and deviation of ImageNet's colours, which all pretrained networks here expect.
@@ -69,12 +69,6 @@ class Images(Dataset[tuple[Tensor, int]]):
             if path in part:
                 return part[path]
         return np.asarray(self._fixed(read_picture(path)))
-
-
-def fixed_keys(view: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a view that say what it does before anything random happens; all of it, where nothing does."""
-    keys = ("resize_px",) if "scale" in view else ("resize_px", "crop_px")
-    return {key: view.get(key) for key in keys}
 
 
 def fixed_part(view: Mapping[str, Any]) -> v2.Transform:

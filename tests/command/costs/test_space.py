@@ -1,11 +1,17 @@
 """Bytes of archives, models and representations."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
+from lookalike.command.costs import space
 from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
+from lookalike.parameters import merge
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
+from projects import ROOT
 from trainings import CROP, METHODS, learner, section
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True}
@@ -50,6 +56,24 @@ def test_representations_take_four_bytes_a_number_of_every_picture(params, metho
     counts["gallery"] = {"images": 11, "classes": 1}
     expected = (7 + 11 + 5 * training_pictures) * numbers * 4 * 2
     assert embeddings_bytes({"train": section(method), "embed": embed}, dataset(counts=counts)) == expected
+
+
+def test_a_network_is_built_once_for_all_that_is_asked_of_it(params, monkeypatch):
+    built = []
+    monkeypatch.setattr(space, "kept", lambda question, find: find())
+    monkeypatch.setattr(space, "_sizes", lambda settings, representation: built.append(representation) or [5, 7])
+    sections = {"train": section("embedder"), "embed": {"representation": {"name": "own"}, "training_pictures": False}}
+    counts = {"query": {"images": 2, "classes": 1}}
+    assert embeddings_bytes(sections, dataset(counts=counts)) == 2 * 7 * 4 * 2
+    alike = merge(sections["train"], {"backbone": {"batch_norm": "frozen"}, "test_image": {"resize_px": 30}})
+    assert model_bytes(alike) == 5 * 4 * 2
+    assert len(built) == 1
+
+
+def test_nothing_that_is_kept_needs_the_methods():
+    program = "import sys, lookalike.command.costs.overview; print('torchvision' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "False"
 
 
 def test_representations_of_uncounted_pictures_are_unknown(params):

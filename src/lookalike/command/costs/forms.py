@@ -16,14 +16,13 @@ from PIL import Image
 from lookalike.command.costs.hours import crop_size
 from lookalike.command.costs.jobs import Job, strangers_of
 from lookalike.data import read_manifest
-from lookalike.data.decoded import GB, sampled
+from lookalike.data.decoded import GB, fixed_keys, sampled
 from lookalike.data.roles import EMBEDDED, SEARCHED
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
-from lookalike.training.images import fixed_keys
 
 PROPORTION = 4 / 3  # of a photograph's sides, where no picture is at hand
 # Bytes a pixel of 543 photographs of birds, 500 px wide, resized to a shorter side of 288.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from lookalike.command.costs.stepping import measured_learner, now
 from lookalike.paths import project_root
 from lookalike.plan.timings import seconds
 from lookalike.running.machine import device_name, job_device
@@ -109,6 +108,8 @@ def device_at_hand() -> tuple[torch.device, str]:
 
 def _measured(train: Mapping[str, Any], device: torch.device, pictures: int) -> float:
     """Seconds of a step of so many pictures."""
+    from lookalike.command.costs.stepping import measured_learner, now  # imports every method
+
     learner, steps = measured_learner(train, classes=pictures // PER_CLASS, device=device)
     images = torch.randn(pictures, 3, *crop_size(train["image"]), device=device)
     labels = torch.arange(pictures, device=device) // PER_CLASS

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
-import torch
-from torch import nn
-
-from lookalike.command.costs.hours import crop_size
 from lookalike.data.roles import EMBEDDED
-from lookalike.learners import LEARNERS
-from lookalike.learners.representations import REPRESENTATIONS
-from lookalike.learners.saved import CHECKPOINTS
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
-from lookalike.training.learner import named
+from lookalike.sources.kept import kept
 
 BYTES = 4  # of a float32 number
+CHECKPOINTS = 2  # the last epoch and the best
+_seen: dict[str, int] = {}  # numbers of networks
 
 
 def archive_bytes(dataset: Dataset) -> int | None:
@@ -44,7 +38,7 @@ def archive_bytes(dataset: Dataset) -> int | None:
 
 def model_bytes(train: Mapping[str, Any]) -> int:
     """What the file of a training takes: the network, once per checkpoint; losses and their proxies are left out."""
-    return _network_size(canonical(_of_network(train))) * BYTES * len(CHECKPOINTS)
+    return _network_size(canonical(_of_network(train))) * BYTES * CHECKPOINTS
 
 
 def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | None:
@@ -59,37 +53,29 @@ def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | Non
     each = _representation_size(
         canonical(_of_network(sections["train"])), canonical(sections["embed"]["representation"])
     )
-    return pictures * each * BYTES * len(CHECKPOINTS) or None
+    return pictures * each * BYTES * CHECKPOINTS or None
 
 
 def _of_network(train: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that decide a network's size, without weights to download."""
-    kept = {key: train[key] for key in ("method", "embedding", "test_image")}
-    return kept | {"backbone": {**train["backbone"], "weights": None}}
+    view = {"crop_px": train["test_image"]["crop_px"]}
+    kept_as = {"method": train["method"], "embedding": {**train["embedding"], "initialisation": "default"}}
+    return kept_as | {"test_image": view, "backbone": {**train["backbone"], "weights": None, "batch_norm": "trained"}}
 
 
-def _network(settings: str) -> nn.Module:
-    """A network of zeros: drawing random weights would take longer than all else here."""
-    chosen = json.loads(settings)
-    with torch.device("meta"):
-        network = LEARNERS[chosen["method"]["name"]].build(chosen).eval()
-    network.to_empty(device="cpu")
-    for tensor in network.state_dict().values():
-        tensor.zero_()
-    return network
-
-
-@cache
 def _network_size(settings: str) -> int:
-    return sum(tensor.numel() for tensor in _network(settings).state_dict().values())
+    """Numbers of its state; whoever has asked for a representation has them at hand."""
+    return _seen.get(settings) or kept(f"numbers of {settings}", lambda: _sizes(settings, None)[0])
 
 
-@cache
 def _representation_size(settings: str, representation: str) -> int:
-    """Numbers per picture, seen on one without content."""
-    chosen = json.loads(settings)
-    name, options = named(json.loads(representation))
-    represent = REPRESENTATIONS[name](LEARNERS[chosen["method"]["name"]], seed=0, **options)
-    with torch.inference_mode():
-        kept = represent(_network(settings), torch.zeros(1, 3, *crop_size(chosen["test_image"])))
-    return sum(tensor.numel() for tensor in kept.values())
+    """Numbers per picture."""
+    network, numbers = kept(f"numbers of {settings} for {representation}", lambda: _sizes(settings, representation))
+    _seen[settings] = network
+    return numbers
+
+
+def _sizes(settings: str, representation: str | None) -> list[int]:
+    from lookalike.command.costs.built import numbers_of  # a second of imports, for what is not kept yet
+
+    return list(numbers_of(json.loads(settings), None if representation is None else json.loads(representation)))
