@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import resource
 import statistics
 import subprocess
@@ -73,9 +74,15 @@ def conclude(findings: Sequence[Finding], path: Path | None) -> None:
         print(f"{finding.what}: {finding.measured:.4g} {finding.unit}{limit}")
     if path is not None:
         others = (_seconds_of_others() - _OTHERS_BEFORE) / (time.monotonic() - _STARTED)
-        about = {"cores": os.cpu_count(), "others": max(0.0, others), "torch": version("torch")}
+        about = {"cores": os.cpu_count(), "machine": _machine(), "others": max(0.0, others), "torch": version("torch")}
         content = {**about, "findings": [asdict(finding) for finding in findings]}
         path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _machine() -> str:
+    """What the processor calls itself."""
+    named = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return named[0].partition(":")[2].strip() if named else platform.machine()
 
 
 def _seconds_of_others() -> float:

@@ -29,10 +29,12 @@ def summary(paths: Sequence[Path]) -> str:
     table = pd.DataFrame(rows, columns=COLUMNS).to_markdown(index=False, disable_numparse=True)
     cores = max(content["cores"] for content in contents.values())
     releases = ", ".join(sorted({content["torch"] for content in contents.values()}))
+    machines = ", ".join(sorted({content["machine"] for content in contents.values()}))
     others = ", ".join(f"{name} {content['others']:.1f}" for name, content in contents.items())
     return (
         f"# Benchmarks\n\n{held} limits kept, {missed} over. Each benchmark ran by itself, on one thread; times are"
-        f" those of the processor. Torch {releases}.\n\n{table}\n\n"
+        " those of the processor (avsl_retrieval: all threads, by the clock). Limits in seconds were set on another"
+        f" machine, ratios hold on any. Here: {machines}; torch {releases}.\n\n{table}\n\n"
         f"Of {cores} processors, busy with other work meanwhile: {others}. Where others work, caches and memory are"
         " shared: times are longer than on a quiet machine, ratios suffer less.\n"
     )
