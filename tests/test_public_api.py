@@ -14,9 +14,11 @@ PUBLIC = {
     "ContextualLoss": "lookalike.methods.contextual.loss",
     "DIML": "lookalike.methods.diml.model",
     "DIMLLoss": "lookalike.methods.diml.loss",
+    "Explanation": "lookalike.explanations.explanation",
     "StructuralMatcher": "lookalike.methods.diml.matcher",
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
+    "explain": "lookalike.explanations.choice",
     "load": "lookalike.learners.saved",
     "transform_of": "lookalike.learners.saved",
 }

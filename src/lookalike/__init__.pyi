@@ -1,5 +1,7 @@
 """The public names. They are loaded from these modules when they are first used."""
 
+from lookalike.explanations.choice import explain as explain
+from lookalike.explanations.explanation import Explanation as Explanation
 from lookalike.learners.saved import load as load
 from lookalike.learners.saved import transform_of as transform_of
 from lookalike.methods.avsl.loss import AVSLLoss as AVSLLoss

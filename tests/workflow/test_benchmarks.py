@@ -26,7 +26,9 @@ def finding(what, measured, **values):
 
 
 def write(path, *findings, others=0.0):
-    path.write_text(json.dumps({"cores": 2, "machine": "a processor", "others": others, "torch": "2.15.0", "findings": findings}))
+    path.write_text(
+        json.dumps({"cores": 2, "machine": "a processor", "others": others, "torch": "2.15.0", "findings": findings})
+    )
     return path
 
 

@@ -1,0 +1,91 @@
+"""Explain pairs and triplets of images by a method of choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from lookalike.checks import require_known
+from lookalike.explanations.activation import by_activation, decomposes
+from lookalike.explanations.explanation import Explanation
+from lookalike.explanations.gradient import by_attention, by_gradient, by_mean_activation
+from lookalike.explanations.graph import by_graph
+from lookalike.explanations.images import stacked
+from lookalike.explanations.structure import by_structure
+from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.diml.located import LocatedEmbedder
+from lookalike.models.embedder import Embedder
+
+OF_EMBEDDERS: dict[str, Callable[..., Explanation]] = {
+    "activation": by_activation,
+    "structure": by_structure,
+    "attention": by_attention,
+    "gradient": by_gradient,
+    "class_agnostic": by_mean_activation,
+}
+OF_GRAPHS: dict[str, Callable[..., Explanation]] = {"graph": by_graph}
+
+
+def explain(
+    model: nn.Module,
+    query: Tensor,
+    gallery: Tensor,
+    negative: Tensor | None = None,
+    *,
+    method: str | None = None,
+    **options: Any,
+) -> Explanation:
+    """Why images look alike, or why one is closer than another.
+
+    Args:
+        model: a trained or untrained one in evaluation mode: an ``Embedder``, a ``DIML``, an ``AVSL``, as
+            `lookalike.load` returns them.
+        query: ``(3, H, W)``, or ``(N, 3, H, W)`` for N pairs, as the model takes them.
+        gallery: as many.
+        negative: as many, for triplets: a query's map then says what makes it closer to its gallery image than to them.
+        method: ``activation``, ``structure``, ``attention``, ``gradient`` or ``class_agnostic`` of embedders, ``graph``
+            of an AVSL; without, that of the model: its graph, its structure, else ``activation`` where that is exact
+            and ``attention`` where it is not.
+        options: of the method: ``side`` of the grid of ``structure``.
+
+    Returns:
+        Maps of all images, the measure that is explained, and where the method has them what its evidence sums to,
+        pairs of locations and nodes.
+
+    Raises:
+        ValueError: for images of other shapes, a model in training mode or of an unknown kind, or a method that does
+            not explain it.
+    """
+    images = stacked((query, gallery, negative))
+    if model.training:
+        raise ValueError("the model is in training mode, in which images change each other's embeddings; call eval()")
+    possible = methods_of(model)
+    chosen = method or default_method(model)
+    require_known("method", chosen, possible)
+    explained = model.embedder if isinstance(model, LocatedEmbedder) and chosen != "structure" else model
+    return possible[chosen](explained, images, **options)
+
+
+def methods_of(model: nn.Module) -> dict[str, Callable[..., Explanation]]:
+    """Methods that can explain a model.
+
+    Raises:
+        ValueError: for a model of an unknown kind.
+    """
+    if isinstance(model, AVSL):
+        return OF_GRAPHS
+    inner = model.embedder if isinstance(model, LocatedEmbedder) else model
+    if isinstance(inner, Embedder):
+        return OF_EMBEDDERS
+    raise ValueError(f"a model of type {type(inner).__name__} cannot be explained; known are Embedder, DIML, AVSL")
+
+
+def default_method(model: nn.Module) -> str:
+    """The method that says most of a model."""
+    if isinstance(model, AVSL):
+        return "graph"
+    if isinstance(model, LocatedEmbedder):
+        return "structure"
+    return "activation" if isinstance(model, Embedder) and decomposes(model) else "attention"

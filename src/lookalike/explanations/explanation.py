@@ -1,0 +1,61 @@
+"""What an explanation of pairs or triplets of images holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What the nodes of AVSL's graph add to a distance, lowest level first.
+
+    Attributes:
+        reliability: ``(N, L, r)``, p; one at the lowest level.
+        difference: ``(N, L, r)``, delta: squared differences.
+        sensitivity: ``(N, L, r)``, lambda: what a difference counts. Times it, summed over all, it is the distance.
+        edges: per level above the lowest ``(r, r)``, which nodes below rectify a node, normalised.
+    """
+
+    reliability: Tensor
+    difference: Tensor
+    sensitivity: Tensor
+    edges: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why N queries are as close to N gallery images as they are, or closer to them than to N negatives.
+
+    Attributes:
+        method: that explains.
+        measure: what is explained: ``cosine``, ``structural similarity``, or ``distance``, which grows with the
+            difference. Values of maps, pairs and nodes point the same way.
+        value: ``(N,)``, the measure between query and gallery image.
+        maps: of queries and gallery images, with negatives also of these, each ``(N, h, w)``. Signed where
+            ``explained`` is given. With negatives, a query's map says what makes it closer to the gallery image than to
+            the negative.
+        explained: ``(N,)``, what the evidence sums to, or ``None`` for a method without a sum. Equal to ``value`` where
+            the explanation is complete.
+        pairs: ``(N, R, R')``, what each pair of locations adds, row by row of the grids of query and gallery image, or
+            ``None``.
+        grid: height and width of the grid of ``pairs``.
+        nodes: of a graph, or ``None``.
+    """
+
+    method: str
+    measure: str
+    value: Tensor
+    maps: tuple[Tensor, ...]
+    explained: Tensor | None = None
+    pairs: Tensor | None = None
+    grid: tuple[int, int] | None = None
+    nodes: Nodes | None = None
+
+    @property
+    def gap(self) -> Tensor | None:
+        """``(N,)``, how far the sum of the evidence is from the measure, relative to it; ``None`` without a sum."""
+        if self.explained is None:
+            return None
+        return (self.explained - self.value).abs() / self.value.abs().clamp(min=1e-6)

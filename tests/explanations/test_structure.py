@@ -1,0 +1,55 @@
+"""Structure and graph say of a pair what their methods say."""
+
+import torch
+
+import lookalike
+from lookalike.explanations.structure import located_by
+from lookalike.methods.diml.matcher import StructuralMatcher
+from trainings import CROP, batch, learner
+
+
+def pair(seed=0):
+    return torch.randn(2, 3, 3, CROP, CROP, generator=torch.Generator().manual_seed(seed))
+
+
+def test_an_embedder_is_matched_as_its_regions_are():
+    model = learner("embedder").model.eval()
+    query, gallery = pair()
+    found = lookalike.explain(model, query, gallery, method="structure", side=3)
+    located, matcher = located_by(model, 3), StructuralMatcher()
+    with torch.no_grad():
+        match = matcher.explain(located.represent(query), located.represent(gallery))
+    assert found.pairs.shape == (3, 9, 9)
+    for row in range(3):
+        torch.testing.assert_close(found.pairs[row].float(), match.contributions[row, row], atol=1e-5, rtol=1e-3)
+    torch.testing.assert_close(found.value.float(), match.structural_similarity.diag(), atol=1e-5, rtol=1e-4)
+
+
+def test_features_without_a_head_are_their_own_locations():
+    model = learner("embedder", {"embedding": {"dim": None}}).model.eval()
+    found = lookalike.explain(model, *pair(), method="structure")
+    assert found.grid == (4, 4)
+    assert float(found.gap.max()) < 1e-6
+
+
+def test_nodes_are_those_of_the_graph():
+    learning = learner("avsl")
+    learning(*batch())
+    model = learning.model.eval()
+    query, gallery = pair()
+    found = lookalike.explain(model, query, gallery)
+    with torch.no_grad():
+        expected = model.explain(model(query), model(gallery))
+    for row in range(3):
+        torch.testing.assert_close(found.value[row].float(), expected.distance[row, row], atol=1e-6, rtol=1e-5)
+        for level in range(3):
+            for name, tensors in (
+                ("reliability", expected.reliability),
+                ("difference", expected.nodes),
+                ("sensitivity", expected.sensitivities),
+            ):
+                torch.testing.assert_close(
+                    getattr(found.nodes, name)[row, level], tensors[level][row, row], atol=1e-6, rtol=1e-4
+                )
+    assert len(found.nodes.edges) == 2
+    assert found.maps[0].shape == (3, CROP, CROP)
