@@ -48,7 +48,7 @@ def frame_of(values, **columns):
 def test_every_figure_of_metrics_is_drawn_from_all_its_runs(tmp_path, name, seeds):
     plan, entries = figures_of(*seeds)
     entry = entries[name]
-    runs = figure_runs(plan, entry)
+    runs = [run for run in figure_runs(plan, entry) if run["seed"] in seeds]
     files = [written(tmp_path, number, 0.3 + 0.37 * number % 0.4) for number in range(len(runs))]
     figures(name, entry, runs, scale="small", files=files, output=str(tmp_path / name))
     frame = pd.read_csv(tmp_path / f"{name}.csv")
@@ -59,6 +59,11 @@ def test_every_figure_of_metrics_is_drawn_from_all_its_runs(tmp_path, name, seed
     assert checks and all(len(check.statistic) == len(seeds) for check in checks if check.claimed)
     if seeds == [0]:
         assert {str(finding.verdict) for finding in findings(checks)} <= {"undecided", "measured"}
+
+
+def test_figures_are_of_several_seeds_also_where_tables_are_of_one():
+    plan, entries = figures_of(0)
+    assert {run["seed"] for run in figure_runs(plan, entries["avsl_5a"])} == {0, 1, 2}
 
 
 def test_half_a_point_of_one_seed_is_no_trend():

@@ -1,6 +1,7 @@
 """The page on adding things, done as it is written there in a copy of the project."""
 
 import csv
+import json
 import re
 import shutil
 
@@ -74,7 +75,8 @@ def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at
     with (copy.root / "results/own/tables/example_1.csv").open() as stream:
         (cell,) = [cell for cell in csv.DictReader(stream) if cell["label"] == "Margin"]
     assert float(cell["published"]) == 60.0
-    assert (copy.root / "results/own/figures/diml_boundary.md").read_text().startswith("# DIML, boundary")
+    figure = json.loads((copy.root / "results/own/figures/diml_boundary.json").read_text())
+    assert figure["told"].startswith("# DIML, boundary")
 
 
 @pytest.mark.slow

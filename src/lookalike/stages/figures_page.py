@@ -50,9 +50,9 @@ def _notes() -> str:
         "How often what a paper says of a figure holds here. What differs from training to training is a number per "
         "seed, claimed to be above zero, and its interval decides: *yes* above zero, *no* below, *small* within "
         f"{MARGIN:g} points of zero on both sides (where another margin holds, or none, the figure says so), else "
-        "*undecided*, as is every single seed. A trend is the rise of a straight line over its steps; the best value, "
-        "the worst case and the largest spread are chosen by the other seeds and read in each seed. Intervals hold "
-        "for other seeds, on these test classes; the target `claims` compares over classes, too. Of the verdicts of "
+        "*undecided*, as is every single seed; what has no seeds, such as times, is so as measured. A trend is the "
+        "rise of a straight line over its steps; the best value, the worst case and the largest spread are chosen by "
+        "the other seeds and read in each seed. Intervals hold for other seeds, on these test classes; the target `claims` compares over classes, too. Of the verdicts of "
         f"all figures at most one in twenty is false in expectation ({looks} seeds). *Computed* follows from a "
         "formula, whatever is trained; *measured* are numbers about which a paper says nothing."
     )
