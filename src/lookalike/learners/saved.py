@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from lookalike.checks import require_known
 from lookalike.files import read_about, read_tensors
 from lookalike.learners import LEARNERS
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.training.images import transform
-
-CHECKPOINTS = ("best", "last")
 
 
 def load(run: Path | str, checkpoint: str = "best") -> nn.Module:

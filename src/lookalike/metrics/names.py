@@ -16,6 +16,8 @@ OF_REGIONS = tuple(
     for part in ("mean", *(f"fold{fold}" for fold in range(4)))
 )
 
+# The epochs that are reported: the best one, and the last.
+CHECKPOINTS = ("best", "last")
 ON_TRAINING = "train_"  # before the name of a metric of the training pictures
 
 

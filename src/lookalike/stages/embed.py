@@ -10,7 +10,8 @@ import torch
 from lookalike.files import packed_names, write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.learners.representations import REPRESENTATIONS
-from lookalike.learners.saved import CHECKPOINTS, load_model
+from lookalike.learners.saved import load_model
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.running.machine import job_device
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader

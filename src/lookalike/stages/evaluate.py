@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from lookalike.data.roles import NO_LABEL, UNLABELLED
 from lookalike.files import read_tensors, replacing, write_json
-from lookalike.learners.saved import CHECKPOINTS, load_model
+from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.clustering import nmi
-from lookalike.metrics.names import ON_TRAINING
+from lookalike.metrics.names import CHECKPOINTS, ON_TRAINING
 from lookalike.metrics.of_classes import COLUMNS, SearchOfClasses
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search

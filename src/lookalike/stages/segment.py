@@ -13,7 +13,8 @@ import torch
 
 from lookalike.data.checksums import file_digest
 from lookalike.files import write_json
-from lookalike.learners.saved import CHECKPOINTS, load_model
+from lookalike.learners.saved import load_model
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
 from lookalike.segmentation.attention import attend

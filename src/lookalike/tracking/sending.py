@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import read_json
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.paths import project_root
 from lookalike.tracking.client import LONGEST_PARAMETER, experiment_of, find, flat, metric_name
 
-CHECKPOINTS = ("best", "last")
 FACTS = ("seed", "code", "classes", "data", "weights", "selected_epoch")  # what a model's file says beside its settings
 AT_ONCE = {"metrics": 1000, "params": 100, "tags": 100}  # what MLflow takes in one request
 

@@ -60,8 +60,15 @@ def test_representations_take_four_bytes_a_number_of_every_picture(params, metho
 
 def test_a_network_is_built_once_for_all_that_is_asked_of_it(params, monkeypatch):
     built = []
-    monkeypatch.setattr(space, "kept", lambda question, find: find())
-    monkeypatch.setattr(space, "_sizes", lambda settings, representation: built.append(representation) or [5, 7])
+    answers = {}
+
+    def kept(question, find):
+        if question not in answers:
+            answers[question] = find()
+        return answers[question]
+
+    monkeypatch.setattr(space, "kept", kept)
+    monkeypatch.setattr("lookalike.command.costs.built.numbers_of", lambda *asked: built.append(asked) or (5, 7))
     sections = {"train": section("embedder"), "embed": {"representation": {"name": "own"}, "training_pictures": False}}
     counts = {"query": {"images": 2, "classes": 1}}
     assert embeddings_bytes(sections, dataset(counts=counts)) == 2 * 7 * 4 * 2

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import about_model, read_json
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import STAGES
 from lookalike.plan.results import result_file, scoring_of
 from lookalike.tracking import IDENTITY, AwayError, Copy, copies_of, flat, is_tracked, metric_name
 
-CHECKPOINTS = ("best", "last")
 # Tags of MLflow that are facts about a run.
 TAGS = ("commit", "hardware", "torch", "host")
 

@@ -14,8 +14,8 @@ from lookalike.learners.representations import REPRESENTATIONS
 from lookalike.training.learner import named
 
 
-def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Numbers of a network's state, and of a picture's representation by it, 0 without one.
+def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any]) -> tuple[int, int]:
+    """Numbers of a network's state, and of a picture's representation by it.
 
     Args:
         chosen: what of a recipe's ``train`` section decides a network's size: ``method``, ``embedding``, ``backbone``,
@@ -25,8 +25,6 @@ def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any] | No
     method = chosen["method"]["name"]
     network = _network(chosen)
     numbers = sum(tensor.numel() for tensor in network.state_dict().values())
-    if representation is None:
-        return numbers, 0
     name, options = named(representation)
     represent = REPRESENTATIONS[name](LEARNERS[method], seed=0, **options)
     with torch.inference_mode():

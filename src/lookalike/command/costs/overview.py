@@ -131,12 +131,12 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
     archives = {name: archive_bytes(each) for name, each in plan.datasets.items() if name in names}
     sizes = {name: "unknown" if size is None else human_bytes(size) for name, size in archives.items() if size != 0}
     told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+    models = sum(model_bytes(each.settings) for each in trainings)
     embeddings = [
         embeddings_bytes(plan.settings(job.recipe, job.dataset, "embed"), plan.datasets[job.dataset])
         for job in jobs
         if job.stage == "embed"
     ]
-    models = sum(model_bytes(each.settings) for each in trainings)
     copies = copies_bytes(plan, [name for name in plan.datasets if name in names])
     decoded = decoded_bytes(plan, jobs)
     download = sum(size or 0 for size in archives.values())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from lookalike.data.roles import EMBEDDED
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.scales import Dataset
@@ -14,8 +14,7 @@ from lookalike.plan.sizes import role_sizes
 from lookalike.sources.kept import kept
 
 BYTES = 4  # of a float32 number
-CHECKPOINTS = 2  # the last epoch and the best
-_seen: dict[str, int] = {}  # numbers of networks
+OWN = {"name": "own"}  # the representation of the method itself
 
 
 def archive_bytes(dataset: Dataset) -> int | None:
@@ -38,7 +37,7 @@ def archive_bytes(dataset: Dataset) -> int | None:
 
 def model_bytes(train: Mapping[str, Any]) -> int:
     """What the file of a training takes: the network, once per checkpoint; losses and their proxies are left out."""
-    return _network_size(canonical(_of_network(train))) * BYTES * CHECKPOINTS
+    return _numbers(train, OWN)[0] * BYTES * len(CHECKPOINTS)
 
 
 def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | None:
@@ -50,10 +49,8 @@ def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | Non
     """
     wanted = (*EMBEDDED, "train") if sections["embed"]["training_pictures"] else EMBEDDED
     pictures = sum(images for role, (images, _) in role_sizes(dataset).items() if role in wanted)
-    each = _representation_size(
-        canonical(_of_network(sections["train"])), canonical(sections["embed"]["representation"])
-    )
-    return pictures * each * BYTES * CHECKPOINTS or None
+    each = _numbers(sections["train"], sections["embed"]["representation"])[1]
+    return pictures * each * BYTES * len(CHECKPOINTS) or None
 
 
 def _of_network(train: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,19 +60,13 @@ def _of_network(train: Mapping[str, Any]) -> dict[str, Any]:
     return kept_as | {"test_image": view, "backbone": {**train["backbone"], "weights": None, "batch_norm": "trained"}}
 
 
-def _network_size(settings: str) -> int:
-    """Numbers of its state; whoever has asked for a representation has them at hand."""
-    return _seen.get(settings) or kept(f"numbers of {settings}", lambda: _sizes(settings, None)[0])
+def _numbers(train: Mapping[str, Any], representation: Mapping[str, Any]) -> list[int]:
+    """Numbers of a network, and of what it keeps of a picture."""
+    settings = _of_network(train)
 
+    def by_building() -> list[int]:
+        from lookalike.command.costs.built import numbers_of  # seconds of imports, for what is not kept yet
 
-def _representation_size(settings: str, representation: str) -> int:
-    """Numbers per picture."""
-    network, numbers = kept(f"numbers of {settings} for {representation}", lambda: _sizes(settings, representation))
-    _seen[settings] = network
-    return numbers
+        return list(numbers_of(settings, representation))
 
-
-def _sizes(settings: str, representation: str | None) -> list[int]:
-    from lookalike.command.costs.built import numbers_of  # a second of imports, for what is not kept yet
-
-    return list(numbers_of(json.loads(settings), None if representation is None else json.loads(representation)))
+    return kept(f"numbers of {canonical(settings)} for {canonical(representation)}", by_building)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Run
+from lookalike.metrics.names import CHECKPOINTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lookalike.figures.parts.style import Look
 
-CHECKPOINTS = ("best", "last")
 SPAN = 10.0  # points that an axis of percentages shows at least: a cut to less draws the noise of a seed as a trend
 
 
