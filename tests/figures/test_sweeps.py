@@ -9,10 +9,11 @@ import pytest
 
 from lookalike.figures.avsl.sweeps import EDGES
 from lookalike.figures.contextual.sweeps import check_weights
+from lookalike.figures.diml.sweeps import check_candidates
 from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Check, Run
 from lookalike.figures.parts.measured import read_measured
-from lookalike.figures.parts.trends import always, best_within, flat, mostly, rising, table
+from lookalike.figures.parts.trends import always, best_within, flat, mostly, over_seeds, rising, table
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures
@@ -127,19 +128,65 @@ def test_the_worst_case_is_chosen_by_the_other_seeds():
     check = always(cases, "better")
     assert check.statistic == (1.0, -3.0, 2.0)
     assert check.says == "better: above zero in 1 of 2 cases"
-    assert mostly(cases, "better").statistic == (1.5, -0.5, 1.5)
-    assert always([pd.Series([3.0]), pd.Series([1.0])], "better").statistic == (
-        1.0,
-    )  # a single seed chooses for itself
+    # a single seed chooses for itself
+    assert always([pd.Series([3.0]), pd.Series([1.0])], "better").statistic == (1.0,)
+
+
+@pytest.mark.parametrize(
+    ("cases", "expected"),
+    [
+        ([3.0, 1.0, 2.0, -9.0], -0.75),  # three of four are above zero, their mean is not
+        ([9.0, 9.0, -1.0, -1.0], -1.0),  # the mean is above zero, half of them are not
+        ([3.0, 2.0, 1.0, -1.0], 1.0),
+        ([3.0, 2.0, 5.0, 9.0, 4.0, 4.0, -1.0, -2.0], 2.0),
+        ([3.0, 1.0, -1.0], -1.0),
+        ([2.0], 2.0),
+    ],
+)
+def test_most_cases_are_three_in_four_and_their_mean_counts_too(cases, expected):
+    check = mostly([pd.Series([case, case]) for case in cases], "better")
+    assert check.statistic == (expected, expected)
+    assert f"above zero in {sum(case > 0 for case in cases)} of {len(cases)} cases" in check.says
+
+
+def test_what_most_cases_reach_is_chosen_by_the_other_seeds():
+    cases = [pd.Series([1.0, -3.0, 2.0]), pd.Series([2.0, 2.0, 1.0])]
+    # of two cases both are most: the worse of them, as above
+    assert mostly(cases, "better").statistic == (1.0, -3.0, 2.0)
+
+
+def test_a_seed_without_a_finite_number_leaves_a_check_undecided_and_is_named():
+    check = over_seeds("better", [1.0, float("nan"), 2.0])
+    assert check.says == "better (undecided, as a seed gives no finite number: 1, nan, 2 points)"
+    assert [str(found.verdict) for found in findings([check])] == ["undecided"]
+
+
+def test_candidates_saturate_without_profit_or_loss_from_noise():
+    generator = np.random.default_rng(0)
+    found, largest = [], []
+    for _ in range(200):
+        rows = [
+            {"dataset": name, "loss": "margin", "checkpoint": "best", "seed": seed, "K": k, "P@1": noise / 100}
+            for name in "abc"
+            for k in (0, 20, 100, 500)
+            for seed, noise in enumerate(generator.normal(size=3))
+        ]
+        found.append(np.mean(check_candidates(pd.DataFrame(rows))[2].statistic))
+        values = pd.DataFrame(rows).pivot_table(index=["dataset", "seed"], columns="K", values="P@1") * 100
+        largest.append((values[500] - values[100]).abs().groupby("seed").max().mean())
+    assert abs(np.mean(found) - 0.5) < 0.2  # the limit: nothing differs
+    assert np.mean(largest) > 1.5  # as it would be where the largest of each seed were taken
 
 
 def test_the_best_value_gains_nothing_by_noise():
     generator = np.random.default_rng(0)
-    found = []
+    found, chosen_and_read = [], []
     for _ in range(200):
         values = pd.DataFrame(generator.normal(size=(10, 3)), index=np.linspace(0, 1, 10))
         found.append(np.mean(best_within(values, values.index[:2], "best").statistic))
-    # read where it is chosen, the best of eight lies 0.8 above the best of two
+        means = values.mean(axis=1).to_numpy()
+        chosen_and_read.append(means[2:].max() - means[:2].max())
+    assert np.mean(chosen_and_read) > 0.4  # by which the best of eight lies above the best of two
     assert abs(np.mean(found)) < 0.15
     clear = pd.DataFrame({0: [50.0, 60.0, 40.0], 1: [51.0, 62.0, 40.0]}, index=[0.0, 0.9, 1.0])
     check = best_within(clear, [0.9], "best")

@@ -145,6 +145,15 @@ def test_seeds_that_were_tested_on_other_classes_are_refused():
         cells_of(runs)
 
 
+def test_comparisons_of_different_numbers_of_seeds_are_refused():
+    runs = frame(MIXED)
+    fewer = runs[(runs["published"] != "cars") | (runs["changed"] != "new") | (runs["seed"] < 2)]
+    with pytest.raises(
+        ValueError, match=r"^new on figurines_cars has 2 seeds, new on figurines_cub has 3 seeds; a loo"
+    ):
+        cells_of(fewer)
+
+
 def test_a_summary_counts_the_single_verdicts():
     summary = claim_summaries(CLAIMS, cells_of(frame(MIXED))).set_index("claim").loc["raises"]
     cells = cells_of(frame(MIXED))

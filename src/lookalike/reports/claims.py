@@ -105,7 +105,17 @@ def markdown(claims: Claims, cells: pd.DataFrame, *, seeds: Sequence[int], chose
 
 
 def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
-    """Numbers and verdict of each comparison, from its runs."""
+    """Numbers and verdict of each comparison, from its runs.
+
+    Raises:
+        ValueError: for comparisons of different numbers of seeds, as a look takes as many of each.
+    """
+    if len({len(own) for own in cells}) > 1:
+        few, many = (
+            f"{own['changed'].iloc[0]} on {own['dataset'].iloc[0]} has {len(own)} seeds"
+            for own in (min(cells, key=len), max(cells, key=len))
+        )
+        raise ValueError(f"{few}, {many}; a look takes as many of each comparison")
     pairs = [_differences(own.sort_values("seed")) for own in cells]
     margins = [margin_of(str(own["metric"].iloc[0])) for own in cells]
     reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], margins)
@@ -128,16 +138,16 @@ def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
     return rows
 
 
-def _differences(runs: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Differences ``(S, C)`` in percent points and weights ``(C,)`` of a comparison's runs, one class for all of them
-    where classes are not told apart.
+def _differences(runs: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Differences ``(S, C)`` in percent points and weights ``(C,)`` of a comparison's runs; one class for all of them,
+    without a weight, where classes are not told apart.
 
     Raises:
         ValueError: for runs that were not tested on the same classes.
     """
     first = runs["classes"].iloc[0]
     if any(each is None for each in runs["classes"]):
-        return 100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None], np.ones(1)
+        return 100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None], None
     for seed, each in zip(runs["seed"], runs["classes"], strict=True):
         if not (each.index.equals(first.index) and each["queries"].equals(first["queries"])):
             raise ValueError(

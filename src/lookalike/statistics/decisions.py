@@ -66,7 +66,7 @@ class Decided:
 
 
 def decide(
-    differences: Sequence[NDArray[np.float64]], weights: Sequence[ArrayLike], margins: Sequence[float]
+    differences: Sequence[NDArray[np.float64]], weights: Sequence[ArrayLike | None], margins: Sequence[float]
 ) -> list[Decided]:
     """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
 
@@ -74,7 +74,7 @@ def decide(
 
     Args:
         differences: ``(S, C)`` of each comparison, first seeds first.
-        weights: ``(C,)`` of each, as for `crossed_estimate`.
+        weights: ``(C,)`` of each, or ``None`` for equal ones, as for `crossed_estimate`.
         margins: of each, in the unit of its differences, below which they are small; 0 where none are.
 
     Raises:

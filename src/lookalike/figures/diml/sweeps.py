@@ -7,7 +7,7 @@ import pandas as pd
 from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured
 from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import always, groups, over_seeds, rising, table
+from lookalike.figures.parts.trends import always, chosen, groups, over_seeds, rising, table
 
 SATURATED = 0.5  # points of P@1 that more candidates may still bring
 LOSSES = {"margin": "Margin", "multi_similarity": "Multi-Similarity"}
@@ -16,7 +16,8 @@ LOSSES = {"margin": "Margin", "multi_similarity": "Multi-Similarity"}
 def check_candidates(frame: pd.DataFrame) -> list[Check]:
     """Few candidates bring most of the gain, more than 100 nothing."""
     tables = [table(rows, "K", "P@1") for _, rows in groups(best(frame), ["dataset", "loss"])]
-    later = [values.loc[500] - values.loc[100] for values in tables]
+    later = pd.DataFrame([values.loc[500] - values.loc[100] for values in tables]).reset_index(drop=True)
+    either_way = pd.concat([later, -later], ignore_index=True)
     early, late = (sum(values.loc[k] - values.loc[0] for values in tables) / len(tables) for k in (20, 500))
     return [
         always([values.loc[100] - values.loc[0] for values in tables], "100 candidates raise P@1"),
@@ -27,7 +28,7 @@ def check_candidates(frame: pd.DataFrame) -> list[Check]:
         ),
         over_seeds(
             f"P@1 is saturated at K = 100: K = 500 differs by at most {SATURATED:g} points",
-            SATURATED - pd.concat(later, axis=1).abs().max(axis=1),
+            SATURATED - chosen(either_way, pd.Series.idxmax),
             unit="points from the largest difference to the limit",
             margin=0,
         ),

@@ -38,7 +38,7 @@ def findings(checks: Sequence[Check]) -> list[Finding]:
     reached = iter(
         decide(
             [np.asarray(check.statistic, dtype=np.float64)[:, None] for check in random],
-            [np.ones(1) for _ in random],
+            [None] * len(random),
             [check.margin for check in random],
         )
     )
