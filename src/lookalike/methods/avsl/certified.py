@@ -17,8 +17,9 @@ from lookalike.methods.avsl.bounds import (
     pair_bounds,
     weight_intervals,
 )
-from lookalike.methods.avsl.graph import Images, Step, block_distance, graph_images
+from lookalike.methods.avsl.graph import Step, block_distance
 from lookalike.methods.avsl.ranked import Ranked
+from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
 
 GALLERY = 4096
 REFINED = 2**11  # pairs whose bounds are narrowed at once
@@ -37,18 +38,13 @@ class CertifiedSearch:
     def __init__(self, query: Side, gallery: Side, steps: Sequence[Step], scale: float) -> None:
         self._query, self._gallery, self._steps, self._scale = query, gallery, steps, scale
         self._pairs = max(1, VALUES * torch.get_num_threads() // query.nodes)
-        self._direction = self._widest(gallery)
-        self._order = self.order_of(gallery).argsort()
-        self._place = self._order.argsort()  # of each item in that order
+        order = similar_order(gallery, widest_direction(gallery, steps), steps)
+        self._place = order.argsort()  # of each item in that order
         self._blocks = []  # of the gallery: columns, as the product takes them, extremes of their statistics
-        for columns in torch.split(self._order, GALLERY):
+        for columns in torch.split(order, GALLERY):
             images = gallery.some(columns)
             self._blocks.append((columns, flat(images), extremes(images)))
         self.exact = self.undecided = 0
-
-    def order_of(self, side: Side) -> Tensor:
-        """A number per image ``(N,)``: images of similar statistics have similar ones."""
-        return torch.cat([self._seen(side, part) @ self._direction for part in _parts(side.count)])
 
     def ranks(self, queries: Tensor, items: Tensor, counts: Tensor, *, itself: bool) -> Tensor:
         """Ranks ``(b, P)`` float64 of the items of each query, counted from 1; infinite beyond their number.
@@ -124,7 +120,7 @@ class CertifiedSearch:
     def _evaluated(self, queries: Tensor, items: Tensor, *, counted: bool = True) -> Tensor:
         """Exact distances ``(n,)`` of pairs."""
         self.exact += counted * len(queries)
-        found = self._direction.new_empty(len(queries))
+        found = torch.empty(len(queries), dtype=torch.float64, device=queries.device)
         for start in range(0, len(queries), self._pairs):
             pairs = slice(start, start + self._pairs)
             sides = self._query.some(queries[pairs]), self._gallery.some(items[pairs])
@@ -141,47 +137,3 @@ class CertifiedSearch:
                 rows, items = slice(top, top + side), slice(left, left + side)
                 found[rows, items] = block_distance(group.rows(rows), others.rows(items), self._steps, self._scale)
         return found
-
-    def _seen(self, side: Side, rows: slice) -> Tensor:
-        """Statistics as they enter the reliabilities, levels side by side."""
-        statistics = side.some(rows).statistics
-        slopes = [step.alpha.abs() * statistics[level] for level, step in enumerate(self._steps, start=1)]
-        return torch.cat(slopes, dim=1) if slopes else statistics[0][:, :0]
-
-    def _widest(self, side: Side) -> Tensor:
-        """Direction in which these differ most, by a few steps of the power method on some of them."""
-        seen = self._seen(side, slice(GALLERY))
-        seen = seen - seen.mean(dim=0)
-        direction = torch.ones_like(seen[0])
-        for _ in range(8):
-            direction = torch.nn.functional.normalize(seen.T @ (seen @ direction), dim=0)
-        return direction
-
-
-class Side:
-    """Images as they were given, of which some at a time are turned into float64.
-
-    Raises:
-        ValueError: if levels, images or nodes do not belong together, or a value is not finite.
-    """
-
-    def __init__(self, name: str, embeddings: Sequence[Tensor], statistics: Sequence[Tensor]) -> None:
-        graph_images(name, [each[:1] for each in embeddings], [each[:1] for each in statistics], False)
-        counts = {len(each) for each in (*embeddings, *statistics)}
-        if len(counts) > 1:
-            raise ValueError(f"{name} has levels of {min(counts)} and of {max(counts)} images, they must have as many")
-        for kind, levels in (("embeddings", embeddings), ("statistics", statistics)):
-            for level, values in enumerate(levels):
-                if not bool(values.isfinite().all()):
-                    raise ValueError(f"{name}_{kind}[{level}] holds a value that is not finite, distances need numbers")
-        self._embeddings, self._statistics = embeddings, statistics
-        self.count, self.nodes, self.levels = len(embeddings[0]), embeddings[0].shape[1], len(embeddings)
-
-    def some(self, index: Tensor | slice) -> Images:
-        """Some images in float64."""
-        units = [torch.nn.functional.normalize(each[index].double(), dim=-1, eps=1e-12) for each in self._embeddings]
-        return Images(units, [each[index].double() for each in self._statistics])
-
-
-def _parts(count: int) -> list[slice]:
-    return [slice(start, start + GALLERY) for start in range(0, count, GALLERY)]

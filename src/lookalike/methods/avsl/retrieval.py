@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from lookalike.methods.avsl.bounds import extremes, weight_intervals
-from lookalike.methods.avsl.certified import CertifiedSearch, Side
+from lookalike.methods.avsl.certified import CertifiedSearch
 from lookalike.methods.avsl.graph import block_sensitivities, graph_images, graph_steps
+from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
 from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
 from lookalike.metrics.names import OF_QUERIES
 from lookalike.metrics.positives import find_positives
@@ -82,17 +83,17 @@ def certified_metrics(
     check_cutoffs(ks, gallery.count - self_match)
     steps = graph_steps(query.some(slice(1)), *([_as_double(each) for each in side] for side in (alpha, beta, edges)))
     positives = find_positives(query_labels, gallery_labels, self_match=self_match)
-    searching = (positives.counts > 0).nonzero().flatten()
     with torch.no_grad():
         search = CertifiedSearch(query, gallery, steps, scale)
-        rows = searching[search.order_of(query)[searching].argsort()]
+        order = similar_order(query, widest_direction(gallery, steps), steps)
+        rows = order[positives.counts[order] > 0]
         per_query = torch.empty(query.count, 1 + len(OF_QUERIES), dtype=torch.float64)
         for queries in torch.split(rows, QUERIES) if len(rows) else ():
             ranks = search.ranks(queries, positives.of(queries), positives.counts[queries], itself=self_match)
             counts = positives.counts[queries]
             per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=count_query_in_r)
-    metrics = mean_over_queries(per_query[searching.cpu()], ks)
-    pairs = max(1, len(searching) * (gallery.count - self_match))
+    metrics = mean_over_queries(per_query[positives.counts.cpu() > 0], ks)
+    pairs = max(1, len(rows) * (gallery.count - self_match))
     return metrics, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
 
 
@@ -164,9 +165,10 @@ def fixed_error(
     steps = graph_steps(
         sides[0].some(slice(1)), *([_as_double(each) for each in part] for part in (alpha, beta, edges))
     )
-    search = CertifiedSearch(*sides, steps, scale)
+    direction = widest_direction(sides[1], steps)
     groups = [
-        [extremes(side.some(rows)) for rows in torch.split(search.order_of(side).argsort(), GROUP)] for side in sides
+        [extremes(side.some(rows)) for rows in torch.split(similar_order(side, direction, steps), GROUP)]
+        for side in sides
     ]
     fixed, worst = torch.cat([each.double() for each in weights]), 0.0
     for query in groups[0]:
