@@ -14,7 +14,7 @@ from figurines.collection import Collection
 from figurines.picture import Picture
 from figurines.preset import Preset, collect, preset_named
 
-_drawn: list[Collection] = []  # what a process that draws for another one was forked with
+_drawn: list[Collection] = []  # in a process that draws for another one: what its first call gave it
 
 
 def write_figurines(
@@ -53,18 +53,18 @@ def _drawing(collection: Collection, processes: int) -> Iterator[Collection]:
     if processes == 1:
         yield collection
         return
-    _drawn.append(collection)
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"))
+    # Forked with the collection, as nothing of it could be sent to a new process: its pictures are made by functions.
+    forked = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(processes, mp_context=forked, initializer=_drawn.append, initargs=(collection,))
     try:
         taken = {index: pool.submit(_take, index) for index in range(len(collection.species))}
         yield replace(collection, taken=lambda index: taken.pop(index).result())  # kept until it is written only
     finally:
         pool.shutdown(cancel_futures=True)
-        _drawn.remove(collection)
 
 
 def _take(index: int) -> list[Picture]:
-    return list(_drawn[-1].of_species(index))
+    return list(_drawn[0].of_species(index))
 
 
 def _notes(preset: str, seed: int) -> str:
