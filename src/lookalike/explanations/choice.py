@@ -44,7 +44,7 @@ def explain(
             `lookalike.load` returns them.
         query: ``(3, H, W)``, or ``(N, 3, H, W)`` for N pairs, as the model takes them.
         gallery: as many.
-        negative: as many, for triplets: a query's map then says what makes it closer to its gallery image than to them.
+        negative: as many, for triplets; see ``Explanation.maps`` for what a query's map then says.
         method: ``activation``, ``structure``, ``attention``, ``gradient`` or ``class_agnostic`` of embedders, ``graph``
             of an AVSL; without, that of the model: its graph, its structure, else ``activation`` where that is exact
             and ``attention`` where it is not.

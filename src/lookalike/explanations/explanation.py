@@ -34,8 +34,9 @@ class Explanation:
             difference. Values of maps, pairs and nodes point the same way.
         value: ``(N,)``, the measure between query and gallery image.
         maps: of queries and gallery images, with negatives also of these, each ``(N, h, w)``. Signed where
-            ``explained`` is given. With negatives, a query's map says what makes it closer to the gallery image than to
-            the negative.
+            ``explained`` is given. With negatives, a query's map is that of the pair less that of query and negative
+            where maps have a sum: in a similarity what is above zero speaks for the gallery image, in a distance what
+            is below zero. Maps without a sum show what makes the gallery image the closer one.
         explained: ``(N,)``, what the evidence sums to, or ``None`` for a method without a sum. Equal to ``value`` where
             the explanation is complete.
         pairs: ``(N, R, R')``, what each pair of locations adds, row by row of the grids of query and gallery image, or

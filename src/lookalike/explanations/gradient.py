@@ -57,6 +57,8 @@ def by_mean_activation(embedder: Embedder, images: Tensor) -> Explanation:
     Args:
         embedder: any.
         images: ``(R, N, 3, H, W)`` of two or three roles.
+
+    Source: Selvaraju et al., "Grad-CAM" (2017), Eq. 2 with equal weights, so without a class or a partner; a control.
     """
     return _mapped(CLASS_AGNOSTIC, embedder, images, lambda maps, head: maps.mean(dim=2))
 
