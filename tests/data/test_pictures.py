@@ -42,6 +42,32 @@ def break_a_picture(originals):
     return path
 
 
+@pytest.mark.parametrize("kind", ["I;16", "I;16B"])
+def test_sixteen_bits_are_brought_to_eight(tmp_path, kind):
+    pixels = np.arange(0, 2**16, 257, dtype=np.uint16).reshape(16, 16)
+    kept = pixels.astype(">u2") if kind.endswith("B") else pixels
+    Image.fromarray(kept).save(tmp_path / "deep.tif")
+    assert Image.open(tmp_path / "deep.tif").mode == kind
+    expected = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
+    assert np.array_equal(np.asarray(read_picture(tmp_path / "deep.tif")), expected)
+
+
+def test_what_is_transparent_lies_over_white(tmp_path):
+    pixels = np.array([[[255, 0, 0, 255], [255, 0, 0, 0], [255, 0, 0, 128]]], dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "clear.png")
+    assert np.array_equal(
+        np.asarray(read_picture(tmp_path / "clear.png"))[0], [[255, 0, 0], [255, 255, 255], [255, 127, 127]]
+    )
+    Image.new("P", (2, 2)).save(tmp_path / "palette.png", transparency=0)
+    assert np.asarray(read_picture(tmp_path / "palette.png")).min() == 255
+
+
+def test_pixels_of_unknown_range_are_refused(tmp_path):
+    Image.fromarray(np.zeros((2, 2), dtype=np.float32)).save(tmp_path / "real.tif")
+    with pytest.raises(ValueError, match=r"real\.tif: no readable picture \(pixels of mode F have no stated range"):
+        read_picture(tmp_path / "real.tif")
+
+
 @pytest.mark.parametrize("side", [16, 30])
 def test_a_view_of_that_size_sees_the_same_pixels_in_the_copy(originals, tmp_path, side):
     manifest, root = originals

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from PIL import Image
 
@@ -45,16 +46,32 @@ class PictureCopy:
 
 
 def read_picture(path: Path) -> Image.Image:
-    """The picture of a file, in RGB whatever it is stored as.
+    """The picture of a file, in RGB whatever it is stored as, see `as_rgb`.
 
     Raises:
         ValueError: naming the file, if it is missing, no picture, cut short, or larger than any photograph.
     """
     try:
         with Image.open(path) as stream:
-            return stream.convert("RGB")
+            return as_rgb(stream)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:  # Pillow's words for broken files
         raise ValueError(f"{path}: no readable picture ({error})") from None
+
+
+def as_rgb(picture: Image.Image) -> Image.Image:
+    """A picture in RGB: 16 bits a pixel brought to 8, what is transparent laid over white.
+
+    Raises:
+        ValueError: for pixels whose range nobody states, such as 32 bits or floating point.
+    """
+    if picture.mode.startswith("I;16"):  # of which Pillow would cut off all above 255
+        picture = Image.fromarray((np.asarray(picture) / 257).round().astype(np.uint8))
+    elif picture.mode in ("I", "F"):
+        raise ValueError(f"pixels of mode {picture.mode} have no stated range; save it with 8 or 16 bits")
+    if picture.has_transparency_data:
+        seen = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen)
+    return picture.convert("RGB")
 
 
 def resized_copy(

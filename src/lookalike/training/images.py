@@ -16,7 +16,7 @@ from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
 
 from lookalike.data.decoded import DecodedPictures, fixed_keys
-from lookalike.data.pictures import read_picture
+from lookalike.data.pictures import as_rgb, read_picture
 
 # Mean and deviation of ImageNet's colours, which all pretrained networks here expect.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -187,7 +187,7 @@ def transform(view: Mapping[str, Any]) -> Callable[[Image.Image], Tensor]:
     """
     mean, deviation = ((torch.tensor(values) * 255).tolist() for values in (MEAN, DEVIATION))
     steps = [
-        v2.RGB(),
+        v2.Lambda(as_rgb, Image.Image),
         fixed_part({"resize_px": view.get("resize_px"), "crop_px": view["crop_px"]}),
         v2.PILToTensor(),
         v2.ToDtype(torch.float32),
