@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from lookalike.files import write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.parameters import merge
 from lookalike.training.learner import Learner
@@ -110,3 +111,22 @@ def write_dataset(folder: Path, roles: Mapping[str, int], *, classes: int = CLAS
     manifest = folder / "manifest.csv"
     manifest.write_text("\n".join(lines) + "\n")
     return manifest
+
+
+def save(path: Path, method: str, *, best_epoch: int = 1, over: Mapping[str, Any] | None = None) -> dict[str, Learner]:
+    """A training's file, as the stage leaves it, and the learners whose states it holds."""
+    learners = {kind: learner(method, over, seed=seed) for seed, kind in enumerate(("best", "last"))}
+    for seed, each in enumerate(learners.values()):
+        each(*batch(seed))  # statistics of batch norm, edges
+    kept = ["last"] if best_epoch == 2 else ["best", "last"]
+    states = {f"{kind}/{name}": tensor for kind in kept for name, tensor in learners[kind].state_dict().items()}
+    about = {
+        "settings": section(method, over),
+        "best_epoch": best_epoch,
+        "epochs": 2,
+        "seed": 0,
+        "code": "c",
+        "data": "d",
+    }
+    write_tensors(path, states, about)
+    return learners

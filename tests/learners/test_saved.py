@@ -11,26 +11,7 @@ from lookalike.learners.saved import load_model
 from lookalike.training.images import Images, batches
 from lookalike.training.roles import read_role
 from projects import ROOT
-from trainings import METHODS, batch, learner, section, write_dataset
-
-
-def save(path, method, *, best_epoch=1, over=None):
-    """A training's file, as the stage leaves it, and the learners whose states it holds."""
-    learners = {kind: learner(method, over, seed=seed) for seed, kind in enumerate(("best", "last"))}
-    for seed, each in enumerate(learners.values()):
-        each(*batch(seed))  # statistics of batch norm, edges
-    kept = ["last"] if best_epoch == 2 else ["best", "last"]
-    states = {f"{kind}/{name}": tensor for kind in kept for name, tensor in learners[kind].state_dict().items()}
-    about = {
-        "settings": section(method, over),
-        "best_epoch": best_epoch,
-        "epochs": 2,
-        "seed": 0,
-        "code": "c",
-        "data": "d",
-    }
-    write_tensors(path, states, about)
-    return learners
+from trainings import METHODS, batch, save, section, write_dataset
 
 
 def represented(each, model):

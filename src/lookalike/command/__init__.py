@@ -9,13 +9,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lookalike
 from lookalike.extras import workflow_extra
 from lookalike.paths import project_root
 
 if TYPE_CHECKING:
+    from lookalike.own.models import OpenModel
     from lookalike.parameters import Settings
 
 
@@ -27,13 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0, 1 where ``data verify`` found a fault, 2 outside of a project's folder, without the extra ``workflow``, for a
-        wrong name or a broken parameter file.
+        wrong name, a broken parameter file or picture, or what cannot be written.
     """
     options = _parser().parse_args(arguments)
     try:
         project_root()  # every command reads one
         with workflow_extra():
             return int(options.run(options))
+    except OSError as error:
+        print(f"lookalike: {error.filename or 'the system'}: {error.strerror or error}", file=sys.stderr)
+        return 2
     except (ValueError, ImportError) as error:
         print(f"lookalike: {error}", file=sys.stderr)
         return 2
@@ -97,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     action.add_argument("--all", action="store_true", help="print also what is equal; a * marks what differs")
     action.set_defaults(run=_on_compare)
+    _add_own_pictures(groups)
     track = groups.add_parser("track", help="copies of runs in MLflow").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
     )
@@ -105,6 +110,39 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
     action.set_defaults(run=_on_sync)
     return parser
+
+
+def _add_own_pictures(groups: Any) -> None:
+    """The commands ``search`` and ``explain``."""
+    means = (
+        "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, the file of a training, or untrained:NAME[=FILE], a "
+        "classifier of torchvision with the weights of a file, or else torchvision's own."
+    )
+    text = "pictures of a folder that look like a query, each with the reason"
+    search = groups.add_parser("search", help=text, description=f"{text}. {means}")
+    search.add_argument("model", metavar="RUN", help="the model that sees the pictures")
+    search.add_argument("query", metavar="QUERY", type=Path, help="a picture, or a folder of them")
+    search.add_argument("--in", dest="folder", type=Path, help="folder that is searched (the query's own)")
+    search.add_argument("--top", type=int, default=10, help="pictures per query (10)")
+    search.add_argument("--by", help="cosine, structure (DIML), graph (AVSL); the model's own if left out")
+    search.add_argument("--out", type=Path, metavar="PAGE.html", help="page with the pictures and why they match")
+    search.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    search.add_argument("--index", type=Path, metavar="FOLDER", help="where the index is kept (data/indexes)")
+    search.set_defaults(run=_on_search)
+    text = "why two pictures look alike, or why one is closer than another"
+    explain = groups.add_parser("explain", help=text, description=f"{text}. {means}")
+    explain.add_argument("model", metavar="RUN", help="the model that sees the pictures")
+    explain.add_argument("pictures", nargs=2, metavar="PICTURE", type=Path, help="query and match")
+    explain.add_argument("--negative", type=Path, metavar="PICTURE", help="what the match is closer than")
+    explain.add_argument("--out", type=Path, metavar="FOLDER", help="for explanation.png and explanation.json")
+    explain.set_defaults(run=_on_explain)
+    for action in (search, explain):
+        action.add_argument(
+            "--method", help="activation, structure, attention, gradient, class_agnostic or graph (the model's own)"
+        )
+        action.add_argument("--size", type=int, metavar="PX", help="side of the images (as in training; untrained 224)")
+        action.add_argument("--scale", help="of RECIPE@DATASET, a name in params/scales (scale of params/config.yaml)")
+        action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
 
 
 def _on_data(options: argparse.Namespace) -> int:
@@ -161,6 +199,44 @@ def _on_compare(options: argparse.Namespace) -> int:
         checkpoint=options.checkpoint,
         everything=options.all,
     )
+
+
+def _on_search(options: argparse.Namespace) -> int:
+    from lookalike.command.own.searching import print_search
+
+    print_search(
+        _opened(options),
+        options.query,
+        folder=options.folder,
+        top=options.top,
+        way=options.by,
+        method=options.method,
+        store=options.index or project_root() / "data" / "indexes",
+        out=options.out,
+        as_json=options.json,
+    )
+    return 0
+
+
+def _on_explain(options: argparse.Namespace) -> int:
+    from lookalike.command.own.explaining import print_explanation
+
+    pictures = [*options.pictures, *([options.negative] if options.negative else [])]
+    print_explanation(_opened(options), pictures, method=options.method, out=options.out)
+    return 0
+
+
+def _opened(options: argparse.Namespace) -> OpenModel:
+    """The model of a RUN."""
+    from lookalike.own.models import UNTRAINED, open_model
+
+    name = str(options.model)
+    if "@" in name and not name.startswith(UNTRAINED):
+        from lookalike.command.compare.names import Names
+
+        overlay = _read_overlay(options.configfile) if options.configfile else None
+        name = str(Names(options.scale, overlay, options.configfile).model_file(name))
+    return open_model(name, size_px=options.size)
 
 
 def _on_sync(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from lookalike.command.compare.runs import Results, Run, UnfinishedError, tracke
 from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
+from lookalike.plan.results import result_file
 from lookalike.tracking import copy_of
 
 FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"
@@ -76,6 +77,27 @@ class Names:
         else:
             self._add_recipe(side, name)
         return side
+
+    def model_file(self, name: str) -> Path:
+        """File of the model of one run, by default of the first seed that is there.
+
+        Args:
+            name: ``RECIPE@DATASET`` or ``RECIPE@DATASET#SEED``.
+
+        Raises:
+            ValueError: naming what is unknown and what is nearest to it, or the call that makes the file.
+        """
+        recipe, dataset, seeds = _parts(name)
+        results = self._results()
+        _known_recipe(results.plan, recipe, name)
+        dataset = _dataset(results.plan, dataset, name)
+        results.plan.check_run(recipe, dataset)
+        files = [result_file(results.plan, "model", recipe, dataset, seed) for seed in seeds or results.plan.seeds]
+        there = [results.folder / file for file in files if (results.folder / file).is_file()]
+        if not there:
+            target = f"results/{results.plan.folder}/{files[0]}"
+            raise ValueError(f"{name} is not trained; `snakemake --cores all {target}{results.options}` makes it")
+        return there[0]
 
     def _add_file(self, side: Side, path: Path) -> None:
         parts = path.absolute().parts[-5:]

@@ -1,0 +1,40 @@
+"""What ``lookalike explain`` prints and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lookalike.explanations.images import ROLES
+from lookalike.explanations.words import sentence
+from lookalike.files import write_json
+from lookalike.own.explained import explain_files
+from lookalike.own.models import OpenModel
+from lookalike.own.page import draw
+from lookalike.own.told import as_data
+
+PICTURE, DATA = "explanation.png", "explanation.json"
+
+
+def print_explanation(model: OpenModel, paths: Sequence[Path], *, method: str | None, out: Path | None) -> None:
+    """Explain a pair or triplet of pictures in a sentence, and write it as picture and JSON.
+
+    Args:
+        model: that sees them.
+        paths: query, gallery image and perhaps a negative.
+        method: of `lookalike.explain`, or ``None`` for the model's own.
+        out: folder to write `PICTURE` and `DATA` to.
+
+    Raises:
+        ValueError: for pictures that cannot be read, a method that does not explain the model, or a file in the place
+            of the folder.
+    """
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out}: is a file; it must be a folder, for {PICTURE} and {DATA}")
+    explained = explain_files(model, paths, method=method)
+    print(sentence(explained.explanation, explained.row))
+    if out is not None:
+        pictures = {role: str(path) for role, path in zip(ROLES, paths, strict=False)}
+        draw(explained, out / PICTURE)
+        write_json(out / DATA, {"model": model.name, "pictures": pictures, **as_data(explained.explanation)})
+        print(f"{out / PICTURE}, {out / DATA}")

@@ -1,0 +1,130 @@
+"""What ``lookalike search`` prints and writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lookalike.checks import require_known
+from lookalike.explanations.choice import methods_of
+from lookalike.explanations.words import sentence
+from lookalike.files import write_text
+from lookalike.own.explained import Explained, explain_hits
+from lookalike.own.models import OpenModel
+from lookalike.own.page import MOST_QUERIES, page
+from lookalike.own.pictures import pictures_in
+from lookalike.own.ranking import WAYS
+from lookalike.own.search import Gallery, Hit, open_gallery
+from lookalike.own.told import as_data
+from lookalike.text import counted
+
+TOLD = 3  # pictures that cannot be read, by name
+Found = Mapping[Path, Sequence[tuple[Hit, Explained]]]
+
+
+def print_search(
+    model: OpenModel,
+    query: Path,
+    *,
+    folder: Path | None,
+    top: int,
+    way: str | None,
+    method: str | None,
+    store: Path,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Search, and print what was found.
+
+    Args:
+        model: that sees the pictures.
+        query: a picture, or a folder of them.
+        folder: that is searched; by default the query's own.
+        top: pictures per query.
+        way: a key of `lookalike.own.ranking.WAYS`, or ``None`` for the model's own.
+        method: that explains, or ``None`` for that of the way.
+        store: folder of the index.
+        out: HTML page to write.
+        as_json: print JSON in place of a table.
+
+    Raises:
+        ValueError: for pictures or folders that cannot be read, or a way or method that is not the model's.
+    """
+    if not query.exists():
+        raise ValueError(f"{query}: no such picture or folder")
+    if top < 1:
+        raise ValueError(f"--top {top}: at least one picture is found")
+    if method is not None:
+        require_known("method", method, methods_of(model.network))
+    if out is not None and out.suffix != ".html":
+        raise ValueError(f"--out {out}: the page is an .html file; --json prints JSON")
+    queries = [query / stamp.name for stamp in pictures_in(query)] if query.is_dir() else [query]
+    gallery = open_gallery(model, folder or (query if query.is_dir() else query.parent), store=store, way=way)
+    _tell_unreadable(gallery)
+    method = method or WAYS[gallery.way].explained_by
+    found: dict[Path, list[tuple[Hit, Explained]]] = {}
+    for each in queries:
+        try:
+            hits = gallery.search(each, top)
+        except ValueError as error:
+            if len(queries) == 1:
+                raise
+            print(f"lookalike: {error}", file=sys.stderr)
+            continue
+        found[each] = list(zip(hits, explain_hits(model, each, [hit.path for hit in hits], method=method), strict=True))
+    print(json.dumps(_as_data(gallery, found), indent=1) if as_json else _as_text(gallery, found))
+    if out is not None:
+        write_text(out, page(gallery, found))
+        shown = f", with {MOST_QUERIES} of {len(found)} queries" if len(found) > MOST_QUERIES else ""
+        print(f"{out}: the pictures{shown}", file=sys.stderr)
+
+
+def _tell_unreadable(gallery: Gallery) -> None:
+    for line in gallery.unreadable[:TOLD]:
+        print(f"lookalike: passed over {line}", file=sys.stderr)
+    if len(gallery.unreadable) > TOLD:
+        print(f"lookalike: passed over {len(gallery.unreadable) - TOLD} more that cannot be read", file=sys.stderr)
+
+
+def _as_text(gallery: Gallery, found: Found) -> str:
+    measure, new = WAYS[gallery.way].measure, f", {gallery.new:,} of them new" if gallery.new else ""
+    lines = [f"{counted(len(gallery.index), 'picture')} in {gallery.folder}{new}; by {measure}"]
+    for query, hits in found.items():
+        lines += ["", str(query)]
+        width = max((len(_name(gallery, hit)) for hit, _ in hits), default=0)
+        for rank, (hit, explained) in enumerate(hits, start=1):
+            words = sentence(explained.explanation, explained.row)
+            lines.append(f"{rank:>4}  {hit.score:7.3f}  {_name(gallery, hit):<{width}}  {words}")
+    return "\n".join(lines)
+
+
+def _as_data(gallery: Gallery, found: Found) -> dict[str, Any]:
+    return {
+        "model": gallery.model.name,
+        "folder": str(gallery.folder),
+        "pictures": len(gallery.index),
+        "unreadable": gallery.unreadable,
+        "measure": WAYS[gallery.way].measure,
+        "queries": [
+            {
+                "query": str(query),
+                "hits": [
+                    {
+                        "picture": _name(gallery, hit),
+                        "score": hit.score,
+                        "explanation": as_data(explained.explanation, explained.row),
+                    }
+                    for hit, explained in hits
+                ],
+            }
+            for query, hits in found.items()
+        ],
+    }
+
+
+def _name(gallery: Gallery, hit: Hit) -> str:
+    return os.path.relpath(hit.path, gallery.folder)

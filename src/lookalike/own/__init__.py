@@ -1,0 +1,1 @@
+"""Search one's own pictures, and see why they match."""

@@ -1,0 +1,78 @@
+"""Why pictures of files look alike: the pictures as a model sees them, with their explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from PIL import Image
+
+from lookalike.explanations.choice import explain
+from lookalike.explanations.explanation import Explanation
+from lookalike.explanations.overlay import overlaid
+from lookalike.own.models import OpenModel
+from lookalike.own.pictures import read_usable
+from lookalike.training.images import fixed_part
+
+TOGETHER = 32  # pairs that are explained at once
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A pair or triplet of pictures.
+
+    Attributes:
+        pictures: query, gallery image and perhaps a negative, as the model sees them: resized, their centre cropped.
+        explanation: of one or several pairs.
+        row: which of them this one is.
+    """
+
+    pictures: tuple[Image.Image, ...]
+    explanation: Explanation
+    row: int = 0
+
+    def overlays(self) -> list[Image.Image]:
+        """The pictures with their maps."""
+        pairs = zip(self.pictures, self.explanation.maps, strict=True)
+        return [overlaid(picture, seen[self.row]) for picture, seen in pairs]
+
+
+def explain_files(model: OpenModel, paths: Sequence[Path], *, method: str | None = None) -> Explained:
+    """Explain a pair or triplet.
+
+    Args:
+        model: that sees them.
+        paths: query, gallery image and perhaps a negative.
+        method: of `lookalike.explain`.
+
+    Raises:
+        ValueError: as `lookalike.explain`, and naming a file that cannot be read.
+    """
+    pictures = [_seen(model, path) for path in paths]
+    images = [model.transform(picture) for picture in pictures]
+    return Explained(tuple(pictures), explain(model.network, *images, method=method))
+
+
+def explain_hits(
+    model: OpenModel, query: Path, others: Sequence[Path], *, method: str | None = None
+) -> list[Explained]:
+    """Explain what a query has in common with each of several pictures.
+
+    Raises:
+        ValueError: as `explain_files`.
+    """
+    asked = _seen(model, query)
+    image, found = model.transform(asked), []
+    for start in range(0, len(others), TOGETHER):
+        pictures = [_seen(model, path) for path in others[start : start + TOGETHER]]
+        gallery = torch.stack([model.transform(picture) for picture in pictures])
+        explanation = explain(model.network, image.expand(len(gallery), -1, -1, -1), gallery, method=method)
+        found += [Explained((asked, picture), explanation, row) for row, picture in enumerate(pictures)]
+    return found
+
+
+def _seen(model: OpenModel, path: Path) -> Image.Image:
+    picture: Image.Image = fixed_part(model.view)(read_usable(path))
+    return picture

@@ -1,0 +1,164 @@
+"""What is kept of a folder's pictures, on disk, so that only new files are looked at again.
+
+An index is a folder with a folder for each model and way of comparing, in which a few thousand pictures share a file.
+A call that is killed loses at most the pictures of one file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lookalike.files import packed_names, read_tensors, unpacked_names, write_tensors
+from lookalike.own.pictures import Stamp
+
+TOGETHER = 4096  # pictures of a file
+STAMPS = ("names", "sizes", "changed")
+Tensors = Mapping[str, Tensor]  # with a row per picture, by name
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pictures of one file.
+
+    Attributes:
+        path: of the file.
+        stamps: of all its pictures.
+        tensors: what is kept of them, mapped from the disk.
+    """
+
+    path: Path
+    stamps: list[Stamp]
+    tensors: Tensors
+
+
+class Index:
+    """What is kept of the pictures of a folder.
+
+    Args:
+        listed: pictures of the folder, by name.
+        parts: what the disk holds, of these or of others.
+
+    Attributes:
+        stamps: pictures that something is kept of, in the order of the list.
+    """
+
+    def __init__(self, listed: Sequence[Stamp], parts: Sequence[Part]) -> None:
+        held: dict[Stamp, tuple[int, int]] = {}
+        for place, part in enumerate(parts):
+            for row, stamp in enumerate(part.stamps):
+                held.setdefault(stamp, (place, row))
+        self.stamps = [stamp for stamp in listed if stamp in held]
+        self._parts = parts
+        self._where = torch.tensor([held[stamp] for stamp in self.stamps], dtype=torch.int64).view(-1, 2)
+
+    def __len__(self) -> int:
+        """Number of pictures."""
+        return len(self.stamps)
+
+    def scored(self, score: Callable[[Tensors], Tensor]) -> Tensor:
+        """A number per picture ``(N,)``.
+
+        Args:
+            score: of tensors with n rows to ``(n,)``.
+        """
+        scores = torch.empty(len(self))
+        for places, rows, part in self._used():
+            whole = torch.equal(rows, torch.arange(len(part.stamps)))  # mapped tensors are not copied then
+            scores[places] = score({name: each if whole else each[rows] for name, each in part.tensors.items()})
+        return scores
+
+    def rows(self, places: Tensor) -> Tensors:
+        """What is kept of some pictures ``(K,)``, in their order."""
+        found = [
+            {name: each[row] for name, each in self._parts[part].tensors.items()} for part, row in self._at(places)
+        ]
+        return {name: torch.stack([each[name] for each in found]) for name in found[0]}
+
+    def used(self) -> dict[Path, int]:
+        """By file, how many of its pictures belong to the index."""
+        return {part.path: len(rows) for _, rows, part in self._used()}
+
+    def _at(self, places: Tensor) -> list[tuple[int, int]]:
+        return [(int(part), int(row)) for part, row in self._where[places]]
+
+    def _used(self) -> Iterator[tuple[Tensor, Tensor, Part]]:
+        for number, part in enumerate(self._parts):
+            places = (self._where[:, 0] == number).nonzero().flatten()
+            if len(places):
+                yield places, self._where[places, 1], part
+
+
+def read_parts(folder: Path, model: str) -> list[Part]:
+    """All files of an index; one that is broken is removed, and its pictures are looked at again.
+
+    Args:
+        folder: of one model and way of comparing.
+        model: digest of both.
+
+    Raises:
+        ValueError: for a file that was made by another model.
+    """
+    parts = []
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            tensors, about = read_tensors(path)
+            if about["model"] != model:
+                raise LookupError(about["model"])
+            columns = [unpacked_names(tensors["names"]), tensors["sizes"].tolist(), tensors["changed"].tolist()]
+            stamps = [Stamp(*each) for each in zip(*columns, strict=True)]
+        except LookupError as error:
+            raise ValueError(f"{path} was made by another model ({error}); remove it") from None
+        except ValueError:
+            path.unlink()
+            continue
+        parts.append(Part(path, stamps, {name: each for name, each in tensors.items() if name not in STAMPS}))
+    return parts
+
+
+def write_part(folder: Path, model: str, stamps: Sequence[Stamp], tensors: Tensors) -> Part:
+    """Write what is kept of some pictures as a file of an index.
+
+    Args:
+        folder: of one model and way of comparing.
+        model: digest of both.
+        stamps: of N pictures, at least one.
+        tensors: with N rows.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    name = hashlib.sha256("".join(map(repr, stamps)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    path = folder / f"{name}.safetensors"
+    of_files = {
+        "names": packed_names([stamp.name for stamp in stamps]),
+        "sizes": torch.tensor([stamp.size for stamp in stamps]),
+        "changed": torch.tensor([stamp.changed for stamp in stamps]),
+    }
+    write_tensors(path, {**of_files, **tensors}, {"model": model})
+    return Part(path, list(stamps), tensors)
+
+
+def tidied(folder: Path, model: str, listed: Sequence[Stamp], parts: Sequence[Part]) -> Index:
+    """The index of these files, after those that hold none of its pictures went, and small ones became one."""
+    index = Index(listed, parts)
+    used = index.used()
+    small = [part for part in parts if 0 < used.get(part.path, 0) <= TOGETHER // 2]
+    if len(small) > 1:
+        merged = Index(listed, small)
+        kept = merged.rows(torch.arange(len(merged)))
+        for start in range(0, len(merged), TOGETHER):
+            rows = slice(start, start + TOGETHER)
+            part = write_part(folder, model, merged.stamps[rows], {name: each[rows] for name, each in kept.items()})
+            parts = [part, *parts]
+        index = Index(listed, parts)
+        used = index.used()
+    for part in parts:
+        if part.path not in used:
+            part.path.unlink(missing_ok=True)
+    return index

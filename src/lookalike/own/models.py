@@ -1,0 +1,131 @@
+"""The network that own pictures are seen by: a finished run's, or one as it was published, untrained."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torchvision import models
+
+from lookalike.checks import require_known
+from lookalike.data.checksums import file_digest
+from lookalike.learners.saved import load_model
+from lookalike.models.backbones import BACKBONES
+from lookalike.models.embedder import Embedder
+from lookalike.parameters import canonical
+from lookalike.training.images import transform
+
+UNTRAINED = "untrained:"
+FORMS = (
+    "the file of a finished training, results/<scale>/models/<recipe>/<dataset>/seed<seed>.safetensors, or "
+    "untrained:NAME[=FILE]"
+)
+CROP_PX, RESIZE_PX = 224, 256  # what torchvision's weights are published for
+
+
+@dataclass(frozen=True)
+class OpenModel:
+    """A network with how it wants its pictures.
+
+    Attributes:
+        name: as it was asked for.
+        network: in evaluation mode, on the CPU: an ``Embedder``, ``DIML`` or ``AVSL``.
+        view: ``resize_px`` and ``crop_px``, see `lookalike.training.images.transform`.
+        digest: of weights, settings and view: what representations of pictures depend on.
+    """
+
+    name: str
+    network: nn.Module
+    view: Mapping[str, Any]
+    digest: str
+
+    @cached_property
+    def transform(self) -> Callable[[Image.Image], Tensor]:
+        """From a picture to an image ``(3, H, W)``."""
+        return transform(self.view)
+
+
+def open_model(name: str, *, size_px: int | None = None, checkpoint: str = "best") -> OpenModel:
+    """The network of a name.
+
+    Args:
+        name: the safetensors file of a training, or ``untrained:NAME[=FILE]``: a classifier of torchvision whose last
+            map is averaged, with the weights of a file in torchvision's layout or else torchvision's own
+            ``IMAGENET1K_V1``, which are downloaded once.
+        size_px: side of the images; by default that of the training, of untrained networks 224.
+        checkpoint: of a training: ``best`` or ``last``.
+
+    Raises:
+        ValueError: for a name of another form, a file that is no training's or was written by older code, a network
+            that torchvision does not have, weights that do not fit it, or a size below 1.
+    """
+    if size_px is not None and size_px < 1:
+        raise ValueError(f"size {size_px} px: images have a side of at least 1")
+    if name.startswith(UNTRAINED):
+        network, digest = _untrained(name.removeprefix(UNTRAINED))
+        view: dict[str, Any] = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
+    else:
+        network, digest, view = _trained(name, checkpoint)
+    if size_px is not None:
+        view = {"resize_px": round(size_px * RESIZE_PX / CROP_PX), "crop_px": size_px}
+    whole = hashlib.sha256(canonical({"weights": digest, "view": view}).encode()).hexdigest()
+    return OpenModel(name, network, view, whole)
+
+
+def _trained(name: str, checkpoint: str) -> tuple[nn.Module, str, dict[str, Any]]:
+    path = Path(name)
+    if not path.is_file():
+        known = path.suffix == ".safetensors"
+        reason = "no such file; a training that has not finished leaves none" if known else f"a model is {FORMS}"
+        raise ValueError(f"{name}: {reason}")
+    network, about = load_model(path, checkpoint)
+    return network, f"{checkpoint} of {file_digest(path)}", about["settings"]["test_image"]
+
+
+def _untrained(name: str) -> tuple[nn.Module, str]:
+    kind, _, file = name.partition("=")
+    if file and not Path(file).is_file():
+        raise ValueError(f"{UNTRAINED}{name}: there is no file {file}")
+    weights = str(Path(file).absolute()) if file else "IMAGENET1K_V1"
+    require_known(UNTRAINED, kind, {*BACKBONES, *models.list_models(models)})
+    stages = None if kind in BACKBONES else [last_map(models.get_model(kind, weights=None))]
+    backbone = {"name": kind, "weights": weights, "batch_norm": "frozen", "stages": stages}
+    try:
+        network = Embedder(backbone, pooling="average", dim=None)
+    except OSError as error:
+        raise ValueError(
+            f"{UNTRAINED}{name}: its weights {weights} cannot be had ({error}); {UNTRAINED}{kind}=FILE reads a file"
+        ) from None
+    return network.eval(), f"{kind} {file_digest(Path(file)) if file else weights}"
+
+
+@torch.no_grad()
+def last_map(network: nn.Module) -> str:
+    """Name of the part of a classifier that gives its last map, seen on an empty picture.
+
+    Raises:
+        ValueError: for a network without maps, such as a transformer whose places are tokens.
+    """
+    outputs: list[tuple[str, Tensor]] = []
+
+    def noted(name: str) -> Callable[..., None]:
+        return lambda module, inputs, output: outputs.append((name, output)) if isinstance(output, Tensor) else None
+
+    hooks = [part.register_forward_hook(noted(name)) for name, part in network.named_modules() if name]
+    try:
+        network.eval()(torch.zeros(1, 3, CROP_PX, CROP_PX))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    places = [place for place, (_, output) in enumerate(outputs) if output.ndim == 4 and min(output.shape[2:]) > 1]
+    if not places or any(output.ndim == 3 for _, output in outputs[places[-1] :]):
+        raise ValueError(f"{type(network).__name__} ends with no map (N, C, H, W) whose places could be compared")
+    last = outputs[places[-1]][1]
+    return min((name for name, output in outputs if output is last), key=len)

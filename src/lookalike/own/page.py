@@ -1,0 +1,101 @@
+"""What a search found as one HTML page that needs no other file, and an explanation as one picture."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from lookalike.explanations.images import ROLES
+from lookalike.explanations.words import sentence
+from lookalike.files import replacing
+from lookalike.own.explained import Explained
+from lookalike.own.ranking import WAYS
+from lookalike.own.search import Gallery, Hit
+
+TEMPLATE = Path(__file__).with_name("page.html")
+MOST_QUERIES = 50  # on a page
+SIDE = 224  # of its pictures, in pixels
+
+
+def page(gallery: Gallery, found: Mapping[Path, Sequence[tuple[Hit, Explained]]]) -> str:
+    """The page.
+
+    Args:
+        gallery: that was searched.
+        found: by query its hits, each explained.
+    """
+    from jinja2 import Environment
+
+    shown = list(found.items())[:MOST_QUERIES]
+    queries = [
+        {
+            "name": str(query),
+            "picture": _embedded(hits[0][1].pictures[0]),
+            "hits": [_hit(gallery, *each) for each in hits],
+        }
+        for query, hits in shown
+        if hits
+    ]
+    explanations = [explained.explanation for _, hits in shown for _, explained in hits]
+    way = WAYS[gallery.way]
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(TEMPLATE.read_text()).render(
+        names=shown[0][0].name if len(found) == 1 else f"{len(found)} pictures",
+        folder=gallery.folder,
+        pictures=len(gallery.index),
+        measure=way.measure,
+        smaller=", smallest first," if way.measure == "distance" else "",
+        model=gallery.model.name,
+        signed=any(each.explained is not None for each in explanations) and way.measure != "distance",
+        distance=way.measure == "distance",
+        unreadable=gallery.unreadable,
+        left_out=len(found) - len(shown),
+        queries=queries,
+    )
+
+
+def draw(explained: Explained, path: Path) -> None:
+    """Write an explanation as a PNG: the pictures, below them the same with their maps, and what it says.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    count = len(explained.pictures)
+    figure = Figure(figsize=(3.2 * count, 7.2), layout="constrained", dpi=120)
+    panels = figure.subplots(2, count)
+    for column, (picture, overlay) in enumerate(zip(explained.pictures, explained.overlays(), strict=True)):
+        for panel, shown in zip(panels[:, column], (picture, overlay), strict=True):
+            panel.imshow(shown)
+            panel.axis("off")
+        panels[0, column].set_title(ROLES[column])
+    words = sentence(explained.explanation, explained.row)
+    figure.supxlabel(words, fontsize=9, wrap=True)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
+
+
+def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
+    of_query, of_match = explained.overlays()
+    return {
+        "name": hit.path.relative_to(gallery.folder).as_posix(),
+        "score": f"{hit.score:.3f}",
+        "words": sentence(explained.explanation, explained.row),
+        "picture": _embedded(explained.pictures[1]),
+        "of_query": _embedded(of_query),
+        "of_match": _embedded(of_match),
+    }
+
+
+def _embedded(picture: Image.Image) -> str:
+    """As an address that holds the picture itself."""
+    shown = picture.copy()
+    shown.thumbnail((SIDE, SIDE))
+    stream = io.BytesIO()
+    shown.save(stream, "JPEG", quality=85)
+    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}"

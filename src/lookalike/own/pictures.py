@@ -1,0 +1,114 @@
+"""Picture files of a folder, and the images that a model makes of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from lookalike.data.junk import IMAGE_SUFFIXES, is_image, is_junk
+from lookalike.data.pictures import read_picture
+from lookalike.own.models import OpenModel
+
+LONGEST = 50  # times its shorter side that a picture may be long: resized by that, more would fill the memory
+
+
+@dataclass(frozen=True, order=True)
+class Stamp:
+    """A picture file as it was when it was listed; another size or time means another picture.
+
+    Attributes:
+        name: path below the folder.
+        size: bytes.
+        changed: time of the last change in nanoseconds.
+    """
+
+    name: str
+    size: int
+    changed: int
+
+
+def pictures_in(folder: Path) -> list[Stamp]:
+    """Pictures below a folder, at any depth, by name.
+
+    Hidden files and folders, and what desktop systems leave behind, are passed over.
+
+    Raises:
+        ValueError: if it is no folder or holds no picture.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
+    found = sorted(_below(str(folder), ""))
+    if not found:
+        raise ValueError(f"{folder} holds no picture; known are {', '.join(sorted(IMAGE_SUFFIXES))}")
+    return found
+
+
+def _below(folder: str, prefix: str) -> Iterator[Stamp]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") or is_junk(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _below(entry.path, f"{prefix}{entry.name}/")
+            elif is_image(entry.name) and entry.is_file():
+                state = entry.stat()
+                yield Stamp(f"{prefix}{entry.name}", state.st_size, state.st_mtime_ns)
+
+
+def read_image(model: OpenModel, path: Path) -> Tensor:
+    """The image ``(3, H, W)`` that a model makes of a picture.
+
+    Raises:
+        ValueError: naming the file, if it is no readable picture, or so long and narrow that it shows nothing.
+    """
+    return model.transform(read_usable(path))
+
+
+def read_usable(path: Path) -> Image.Image:
+    """A picture in RGB.
+
+    Raises:
+        ValueError: as `read_image`.
+    """
+    picture = read_picture(path)
+    short, long = sorted(picture.size)
+    if long > LONGEST * short:
+        raise ValueError(
+            f"{path}: {picture.width} x {picture.height} pixels; one side may be {LONGEST} times as long as the other"
+        )
+    return picture
+
+
+def image_batches(
+    model: OpenModel, paths: Sequence[Path], *, batch_size: int, threads: int
+) -> Iterator[tuple[list[int], Tensor, dict[int, str]]]:
+    """Images of many pictures, decoded by several threads ahead of the network.
+
+    Yields:
+        Rows of the pictures that can be read, their images ``(B, 3, H, W)``, and by row why others cannot.
+    """
+
+    def attempt(path: Path) -> Tensor | str:
+        try:
+            return read_image(model, path)
+        except ValueError as error:
+            return str(error)
+
+    parts = [range(start, min(start + batch_size, len(paths))) for start in range(0, len(paths), batch_size)]
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = [[pool.submit(attempt, paths[row]) for row in part] for part in parts[:2]]
+        for place, part in enumerate(parts):
+            results = [future.result() for future in waiting.pop(0)]
+            if place + 2 < len(parts):
+                waiting.append([pool.submit(attempt, paths[row]) for row in parts[place + 2]])
+            read = {row: result for row, result in zip(part, results, strict=True) if isinstance(result, Tensor)}
+            faults = {row: result for row, result in zip(part, results, strict=True) if isinstance(result, str)}
+            images = torch.stack(list(read.values())) if read else torch.empty(0)
+            yield list(read), images, faults

@@ -1,0 +1,147 @@
+"""Which pictures of a folder look like a query."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from filelock import FileLock
+from torch import Tensor
+from tqdm import tqdm
+
+from lookalike.own.index import TOGETHER, Index, Part, read_parts, tidied, write_part
+from lookalike.own.models import OpenModel
+from lookalike.own.pictures import Stamp, image_batches, pictures_in, read_image
+from lookalike.own.ranking import Way, way_of
+
+BATCH = 32
+FORMAT = 1  # of the index; another one is another index
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A picture that was found.
+
+    Attributes:
+        path: of the picture.
+        score: how it compares with the query, by the way's measure.
+    """
+
+    path: Path
+    score: float
+
+
+@dataclass
+class Gallery:
+    """A folder of pictures that can be searched.
+
+    Attributes:
+        folder: of the pictures.
+        model: that sees them.
+        way: name of the way of comparing.
+        index: what is kept of them.
+        unreadable: a line for each picture that could not be read.
+        new: number of pictures that were looked at by this call.
+    """
+
+    folder: Path
+    model: OpenModel
+    way: str
+    index: Index
+    unreadable: list[str] = field(default_factory=list)
+    new: int = 0
+
+    @torch.inference_mode()
+    def search(self, query: Path, top: int = 10) -> list[Hit]:
+        """Pictures that look most like a query, which does not find itself.
+
+        Args:
+            query: a picture file.
+            top: number of pictures.
+
+        Raises:
+            ValueError: naming the query, if it cannot be read, or for fewer than one picture.
+        """
+        if top < 1:
+            raise ValueError(f"top={top}: at least one picture is found")
+        _, way = way_of(self.model.network, self.way)
+        image = read_image(self.model, query)
+        places, scores = way.first(
+            self.model.network, way.keep(self.model.network, image[None]), self.index, min(top + 1, len(self.index))
+        )
+        found = [(self.folder / self.index.stamps[place].name, score) for place, score in _pairs(places, scores)]
+        others = [Hit(path, score) for path, score in found if not _is_same(path, query)]
+        return others[:top]
+
+
+@torch.inference_mode()
+def open_gallery(model: OpenModel, folder: Path, *, store: Path, way: str | None = None) -> Gallery:
+    """Look at the pictures of a folder, unless an earlier call did.
+
+    Args:
+        model: that sees them.
+        folder: any pictures, at any depth.
+        store: folder that keeps what was seen.
+        way: a key of `lookalike.own.ranking.WAYS`, by default the model's own.
+
+    Raises:
+        ValueError: for a folder without pictures, or without any that can be read, or a way that is not the model's.
+    """
+    chosen, how = way_of(model.network, way)
+    digest = hashlib.sha256(f"{model.digest} {chosen} {FORMAT}".encode()).hexdigest()
+    place = store / f"{folder.resolve().name}-{_digest(folder)}" / digest[:16]
+    listed = pictures_in(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    with FileLock(place / ".lock"):  # a second call waits, and finds what the first has seen
+        parts = read_parts(place, digest)
+        held = {stamp for part in parts for stamp in part.stamps}
+        missing = [stamp for stamp in listed if stamp not in held]
+        unreadable = _look_at(model, how, folder, missing, place, digest, parts)
+        index = tidied(place, digest, listed, parts)
+    if not len(index):
+        raise ValueError(f"{folder}: none of its {len(listed)} pictures can be read; the first: {unreadable[0]}")
+    return Gallery(folder, model, chosen, index, unreadable, len(missing) - len(unreadable))
+
+
+def _look_at(
+    model: OpenModel, way: Way, folder: Path, stamps: Sequence[Stamp], place: Path, digest: str, parts: list[Part]
+) -> list[str]:
+    """Represent pictures, and write and append their parts.
+
+    Returns:
+        Why some of them cannot be read, a line each.
+    """
+    unreadable: list[str] = []
+    threads = os.cpu_count() or 1
+    shown = tqdm(total=len(stamps), desc=f"look at {folder}", unit=" pictures", disable=len(stamps) < TOGETHER // 8)
+    with shown:
+        for start in range(0, len(stamps), TOGETHER):
+            some = stamps[start : start + TOGETHER]
+            kept, seen = [], []
+            paths = [folder / stamp.name for stamp in some]
+            for rows, images, faults in image_batches(model, paths, batch_size=BATCH, threads=threads):
+                unreadable += faults.values()
+                seen += [some[row] for row in rows]
+                if rows:
+                    kept.append(way.keep(model.network, images))
+                shown.update(len(rows) + len(faults))
+            if seen:
+                whole = {name: torch.cat([each[name] for each in kept]) for name in kept[0]}
+                parts.append(write_part(place, digest, seen, whole))
+    return unreadable
+
+
+def _pairs(places: Tensor, scores: Tensor) -> list[tuple[int, float]]:
+    return list(zip(places.tolist(), scores.tolist(), strict=True))
+
+
+def _digest(folder: Path) -> str:
+    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
+
+
+def _is_same(path: Path, query: Path) -> bool:
+    return path == query or (path.name == query.name and path.resolve() == query.resolve())

@@ -1,0 +1,152 @@
+"""A folder is searched by any model, looking only at what is new."""
+
+import os
+import shutil
+
+import pytest
+import torch
+
+from lookalike.own import search as searching
+from lookalike.own.pictures import read_image
+from lookalike.own.search import open_gallery
+from own_pictures import opened, write_pictures
+
+KINDS = [
+    ("embedder", "cosine"),
+    ("embedder", "structure"),
+    ("diml", "structure"),
+    ("diml", "cosine"),
+    ("avsl", "graph"),
+]
+
+
+def slow_scores(model, way, query, paths):
+    """The measure of each picture, one pair at a time."""
+    network = model.network
+    images = [read_image(model, path)[None] for path in (query, *paths)]
+    with torch.no_grad():
+        if way == "graph":
+            seen = [network(image) for image in images]
+            return [-float(network.distance(seen[0], other)) for other in seen[1:]]
+        located = searching.way_of(network, way)[1].keep
+        seen = [located(network, image) for image in images]
+        scores = [float((seen[0]["embedding"] * other["embedding"]).sum()) for other in seen[1:]]
+        if way == "structure":
+            from lookalike.methods.diml.matcher import StructuralMatcher
+            from lookalike.methods.diml.representation import Representation
+
+            matcher = getattr(network, "matcher", StructuralMatcher())
+            sides = [Representation(each["regions"].float(), each["embedding"]) for each in seen]
+            scores = [
+                score + float(matcher.similarity(sides[0], other))
+                for score, other in zip(scores, sides[1:], strict=True)
+            ]
+        return scores
+
+
+@pytest.mark.parametrize(("kind", "way"), KINDS)
+def test_hits_are_those_of_comparing_pair_by_pair(tmp_path, kind, way):
+    paths = write_pictures(tmp_path / "pictures", 10)
+    model = opened(kind)
+    gallery = open_gallery(model, tmp_path / "pictures", store=tmp_path / "store", way=way)
+    query, others = paths[4], [path for path in sorted(paths) if path != paths[4]]
+    hits = gallery.search(query, top=9)
+    scores = slow_scores(model, way, query, others)
+    expected = sorted(zip(scores, others, strict=True), key=lambda each: -each[0])
+    assert [hit.path for hit in hits] == [path for _, path in expected]
+    sign = -1 if way == "graph" else 1
+    for hit, (score, _) in zip(hits, expected, strict=True):
+        assert hit.score == pytest.approx(sign * score, abs=2e-3 if way == "structure" else 1e-5)
+
+
+def test_pictures_of_a_colour_come_first(tmp_path):
+    paths = write_pictures(tmp_path, 24)
+    gallery = open_gallery(opened(), tmp_path, store=tmp_path / ".store")
+    right = [int(hit.path.stem) % 4 == 1 for hit in gallery.search(paths[5], top=3)]
+    assert sum(right) >= 2
+
+
+def test_only_new_and_changed_pictures_are_looked_at_again(tmp_path):
+    paths = write_pictures(tmp_path / "pictures", 8)
+    again = {"folder": tmp_path / "pictures", "store": tmp_path / "store"}
+    assert open_gallery(opened(), **again).new == 8
+    assert open_gallery(opened(), **again).new == 0
+    shutil.copy(paths[0], tmp_path / "pictures" / "new.png")
+    shutil.copy(paths[1], paths[2])
+    os.utime(paths[2], ns=(5, 5))
+    paths[3].unlink()
+    gallery = open_gallery(opened(), **again)
+    assert (gallery.new, len(gallery.index)) == (2, 8)
+    hits = gallery.search(paths[1], top=8)
+    assert hits[0].path == paths[2] and hits[0].score == pytest.approx(1, abs=1e-5)
+    assert paths[3] not in [hit.path for hit in hits]
+    assert hits == open_gallery(opened(), folder=again["folder"], store=tmp_path / "fresh").search(paths[1], top=8)
+
+
+def test_an_index_of_another_model_or_way_or_folder_is_another_index(tmp_path):
+    write_pictures(tmp_path / "pictures", 4)
+    write_pictures(tmp_path / "elsewhere" / "pictures", 4)
+    store = {"store": tmp_path / "store"}
+    assert open_gallery(opened(), tmp_path / "pictures", **store).new == 4
+    assert open_gallery(opened(digest="b"), tmp_path / "pictures", **store).new == 4
+    assert open_gallery(opened(), tmp_path / "pictures", way="structure", **store).new == 4
+    assert open_gallery(opened(), tmp_path / "elsewhere" / "pictures", **store).new == 4
+    assert open_gallery(opened(), tmp_path / "pictures", **store).new == 0
+
+
+def test_a_killed_call_keeps_what_was_written(tmp_path, monkeypatch):
+    paths = write_pictures(tmp_path / "pictures", 7)
+    monkeypatch.setattr(searching, "TOGETHER", 3)
+    again = {"folder": tmp_path / "pictures", "store": tmp_path / "store"}
+    write, written = searching.write_part, []
+
+    def killed(*args):
+        if written:
+            raise KeyboardInterrupt
+        written.append(args)
+        return write(*args)
+
+    monkeypatch.setattr(searching, "write_part", killed)
+    with pytest.raises(KeyboardInterrupt):
+        open_gallery(opened(), **again)
+    monkeypatch.setattr(searching, "write_part", write)
+    gallery = open_gallery(opened(), **again)
+    assert (gallery.new, len(gallery.index)) == (4, len(paths))
+
+
+def test_pictures_that_cannot_be_read_are_named_and_tried_again(tmp_path):
+    paths = write_pictures(tmp_path / "pictures", 5)
+    whole = paths[2].read_bytes()
+    paths[2].write_bytes(whole[:50])
+    again = {"folder": tmp_path / "pictures", "store": tmp_path / "store"}
+    gallery = open_gallery(opened(), **again)
+    assert len(gallery.index) == 4 and gallery.new == 4
+    assert len(gallery.unreadable) == 1 and "002.png: no readable picture" in gallery.unreadable[0]
+    with pytest.raises(ValueError, match=r"002\.png: no readable picture"):
+        gallery.search(paths[2])
+    paths[2].write_bytes(whole)
+    gallery = open_gallery(opened(), **again)
+    assert (gallery.new, gallery.unreadable) == (1, [])
+
+
+def test_a_folder_of_which_nothing_can_be_read_and_foolish_numbers_are_refused(tmp_path):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.jpg").write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"broken: none of its 1 pictures can be read; the first: .*a\.jpg"):
+        open_gallery(opened(), tmp_path / "broken", store=tmp_path / "store")
+    paths = write_pictures(tmp_path / "pictures", 3)
+    gallery = open_gallery(opened(), tmp_path / "pictures", store=tmp_path / "store")
+    with pytest.raises(ValueError, match="top=0: at least one"):
+        gallery.search(paths[0], top=0)
+    assert len(gallery.search(paths[0], top=50)) == 2
+    for kind, way in (("embedder", "graph"), ("avsl", "cosine"), ("parts", "structure")):
+        with pytest.raises(ValueError, match=f"way: unknown '{way}'"):
+            open_gallery(opened(kind), tmp_path / "pictures", store=tmp_path / "store", way=way)
+
+
+def test_equal_pictures_come_by_name(tmp_path):
+    paths = write_pictures(tmp_path / "pictures", 1)
+    for name in ("c.png", "a.png", "b.png"):
+        shutil.copy(paths[0], tmp_path / "pictures" / name)
+    gallery = open_gallery(opened(), tmp_path / "pictures", store=tmp_path / "store")
+    assert [hit.path.name for hit in gallery.search(paths[0])] == ["a.png", "b.png", "c.png"]
