@@ -59,8 +59,8 @@ def test_a_sum_is_traced_to_its_places_and_its_strongest_pair():
 def test_of_triplets_the_difference_is_traced():
     words = sentence(located(pairs_of(q4g0=0.6, q0g0=0.2), negative=pairs_of(q0g0=0.3)))
     assert words == (
-        "Cosine 0.800, 0.500 more than to the negative (0.300); 120 % of that difference comes from 1 of 9 places of the "
-        "query, most from its centre (120 %)."
+        "Cosine 0.800, 0.500 more than to the negative (0.300); 120 % of that difference comes from 1 of 9 places of "
+        "the query, most from its centre (120 %)."
     )
 
 

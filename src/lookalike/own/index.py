@@ -111,7 +111,7 @@ def read_parts(folder: Path, model: str) -> list[Part]:
             if about["model"] != model:
                 raise LookupError(about["model"])
             columns = [unpacked_names(tensors["names"]), tensors["sizes"].tolist(), tensors["changed"].tolist()]
-            stamps = [Stamp(*each) for each in zip(*columns, strict=True)]
+            stamps = list(map(Stamp, *columns))
         except LookupError as error:
             raise ValueError(f"{path} was made by another model ({error}); remove it") from None
         except ValueError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from PIL import Image
@@ -19,8 +19,7 @@ from lookalike.own.models import OpenModel
 LONGEST = 50  # times its shorter side that a picture may be long: resized by that, more would fill the memory
 
 
-@dataclass(frozen=True, order=True)
-class Stamp:
+class Stamp(NamedTuple):
     """A picture file as it was when it was listed; another size or time means another picture.
 
     Attributes:

@@ -92,8 +92,7 @@ def open_gallery(model: OpenModel, folder: Path, *, store: Path, way: str | None
         ValueError: for a folder without pictures, or without any that can be read, or a way that is not the model's.
     """
     chosen, how = way_of(model.network, way)
-    digest = hashlib.sha256(f"{model.digest} {chosen} {FORMAT}".encode()).hexdigest()
-    place = store / f"{folder.resolve().name}-{_digest(folder)}" / digest[:16]
+    place, digest = index_place(model, folder, store, chosen)
     listed = pictures_in(folder)
     place.mkdir(parents=True, exist_ok=True)
     with FileLock(place / ".lock"):  # a second call waits, and finds what the first has seen
@@ -105,6 +104,20 @@ def open_gallery(model: OpenModel, folder: Path, *, store: Path, way: str | None
     if not len(index):
         raise ValueError(f"{folder}: none of its {len(listed)} pictures can be read; the first: {unreadable[0]}")
     return Gallery(folder, model, chosen, index, unreadable, len(missing) - len(unreadable))
+
+
+def index_place(model: OpenModel, folder: Path, store: Path, way: str) -> tuple[Path, str]:
+    """Folder of the index, and the digest of what looked at the pictures.
+
+    Args:
+        model: that sees them.
+        folder: of the pictures.
+        store: folder that keeps indexes.
+        way: of comparing.
+    """
+    digest = hashlib.sha256(f"{model.digest} {way} {FORMAT}".encode()).hexdigest()
+    whole = folder.resolve()
+    return store / f"{whole.name}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:12]}" / digest[:16], digest
 
 
 def _look_at(
@@ -137,10 +150,6 @@ def _look_at(
 
 def _pairs(places: Tensor, scores: Tensor) -> list[tuple[int, float]]:
     return list(zip(places.tolist(), scores.tolist(), strict=True))
-
-
-def _digest(folder: Path) -> str:
-    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
 
 
 def _is_same(path: Path, query: Path) -> bool:
