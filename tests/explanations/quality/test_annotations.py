@@ -1,0 +1,105 @@
+"""Key points, boxes and masks stay on what they mark when a view resizes and crops the picture."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from figurines import PRESETS, write_figurines
+from lookalike.data import read_layout, read_layout_keypoints
+from lookalike.explanations.quality.annotations import Parts, box_masks, seen_boxes, seen_mask, seen_points
+from lookalike.training.images import transform
+
+VIEW = {"resize_px": 28, "crop_px": 24}
+VIEWS = [VIEW, {"resize_px": [40, 30], "crop_px": 24}, {"resize_px": None, "crop_px": 20}, {"crop_px": [30, 22]}]
+SHOWN = torch.ones(1, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("place", [(40.5, 33.5), (46.5, 26.5)])
+def test_a_point_stays_on_the_spot_that_it_marks(view, place):
+    picture = np.zeros((60, 90, 3), np.uint8)
+    picture[int(place[1]) - 2 : int(place[1]) + 3, int(place[0]) - 2 : int(place[0]) + 3] = 255
+    image = transform(view)(Image.fromarray(picture)).sum(dim=0)
+    bright = (image - image.min()).double()
+    (point,), (visible,) = seen_points(torch.tensor([place]), SHOWN, (60, 90), view)
+    assert visible
+    for axis, along in ((0, bright.sum(dim=0)), (1, bright.sum(dim=1))):
+        centre = float((along * (torch.arange(len(along)) + 0.5)).sum() / along.sum())
+        assert float(point[axis]) == pytest.approx(centre, abs=0.35)
+
+
+def test_points_that_are_cut_off_or_hidden_are_not_visible():
+    points = torch.tensor([[0.0, 15.0], [17.0, 15.0], [17.0, 15.0], [17.0, 0.0]])
+    shown = torch.tensor([True, True, False, True])
+    moved, visible = seen_points(points, shown, (30, 34), VIEW)
+    assert visible.tolist() == [False, True, False, False]
+    # Resized to 28 x 31 pixels, of which the middle 24 x 24 are left: four columns and two rows are gone.
+    assert moved[1].tolist() == pytest.approx([17 * 31 / 34 - 4, 15 * 28 / 30 - 2])
+
+
+def test_the_mask_of_a_box_is_the_box_of_the_mask():
+    box = torch.tensor([[12.0, 18.0, 48.0, 42.0]])
+    mask = box_masks(box, (60, 90))
+    assert int(mask.sum()) == 36 * 24
+    assert mask[0, 18:42, 12:48].all()
+    view = {"resize_px": 30, "crop_px": 30}
+    assert torch.equal(seen_mask(mask[0], view), box_masks(seen_boxes(box, (60, 90), view), (30, 30))[0])
+
+
+def test_a_box_holds_the_pixels_whose_centre_it_holds():
+    mask = box_masks(torch.tensor([[12.4, 18.6, 47.6, 41.4]]), (60, 90))[0]
+    assert mask[19:41, 12:48].all()
+    assert int(mask.sum()) == 22 * 36
+
+
+def test_a_box_is_cut_off_where_the_image_ends():
+    assert seen_boxes(torch.tensor([[0.0, 3.0, 34.0, 15.0]]), (30, 34), VIEW)[0].tolist() == pytest.approx(
+        [0, 3 * 28 / 30 - 2, 24, 15 * 28 / 30 - 2]
+    )
+
+
+def test_parts_of_figurines_lie_on_their_masks(tmp_path):
+    preset = replace(PRESETS["birds"], train_classes=2, test_classes=2, images_per_class=(2,))
+    write_figurines("birds", tmp_path / "birds", seed=3, parameters=preset)
+    specification = {"layout": "cub", "classes": {"train": [1, 2], "test": [3, 4]}}
+    pictures = read_layout(specification, tmp_path / "birds").set_index("path")
+    keypoints = read_layout_keypoints(specification, tmp_path / "birds")
+    view = {"resize_px": 64, "crop_px": 56}
+    on_object = kept = 0
+    for path, rows in keypoints.groupby("path"):
+        mask = torch.from_numpy(np.asarray(Image.open(tmp_path / "birds" / pictures.loc[path, "mask"])) > 127)
+        points = torch.tensor(rows[["x", "y"]].to_numpy(copy=True))
+        visible = torch.tensor(rows["visible"].to_numpy(copy=True))
+        points, visible = seen_points(points, visible, tuple(mask.shape), view)
+        seen = seen_mask(mask, view)
+        assert seen.shape == (56, 56)
+        for x, y in points[visible].long().tolist():
+            on_object += bool(seen[max(0, y - 1) : y + 2, max(0, x - 1) : x + 2].any())  # an edge may move by a pixel
+            kept += 1
+    assert len(keypoints) == 8 * 15
+    assert kept > 8 * 5
+    assert on_object == kept
+
+
+def test_the_cell_of_a_part_holds_its_point():
+    points = torch.rand(3, 5, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor([40.0, 30.0])
+    cells = Parts(points, torch.ones(3, 5, dtype=torch.bool), (30, 40)).cells((3, 4))
+    for row in range(3):
+        for part in range(5):
+            x, y = points[row, part].tolist()
+            assert int(cells[row, part]) == int(y // 10) * 4 + int(x // 10)
+
+
+def test_views_of_chance_and_parts_outside_their_image_are_refused():
+    random = {**VIEW, "scale": [0.5, 1.0], "ratio": [1, 1], "flip": 0.5}
+    with pytest.raises(ValueError, match=r"a view with scale=\[0.5, 1.0\] is random"):
+        seen_points(torch.zeros(1, 2), SHOWN, (30, 34), random)
+    with pytest.raises(ValueError, match=r"visible part lies outside its image of size=\(24, 24\)"):
+        Parts(torch.tensor([[[3.0, 24.0]]]), SHOWN[None], (24, 24))
+    with pytest.raises(ValueError, match=r"points must be \(N, K, 2\) and visible \(N, K\), not \(1, 2\)"):
+        Parts(torch.zeros(1, 2), SHOWN, (24, 24))
+    with pytest.raises(ValueError, match="points must hold finite numbers only"):
+        Parts(torch.full((1, 1, 2), torch.nan), ~SHOWN[None], (24, 24))
