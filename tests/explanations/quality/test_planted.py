@@ -1,0 +1,78 @@
+"""A planted box is where the pair differs: found by the true difference, by chance as often as it is large."""
+
+import pytest
+import torch
+
+from lookalike.explanations.quality.planted import area_share, draw_boxes, planted, planted_hits
+from lookalike.explanations.quality.pooled import pooled
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_boxes_are_squares_of_cells_at_all_places():
+    boxes = draw_boxes(2000, generator(), side=7, box=4)
+    rows, columns = boxes.any(dim=2), boxes.any(dim=1)
+    assert (rows.sum(dim=1) == 4).all() and (columns.sum(dim=1) == 4).all()
+    assert (boxes.sum(dim=(1, 2)) == 16).all()
+    places = torch.stack([rows.int().argmax(dim=1), columns.int().argmax(dim=1)], dim=1)
+    found, counts = places.unique(dim=0, return_counts=True)
+    assert found.amin(dim=0).tolist() == [0, 0] and found.amax(dim=0).tolist() == [3, 3]
+    assert len(found) == 16
+    assert (abs(counts - 125) < 4 * (2000 * 15 / 256) ** 0.5).all()
+    assert torch.equal(boxes, draw_boxes(2000, generator(), side=7, box=4))
+
+
+def test_pictures_are_equal_but_for_the_box():
+    images, donors = torch.randn(2, 5, 3, 28, 28, generator=generator())
+    boxes = draw_boxes(5, generator())
+    found = planted(images, donors, boxes)
+    for row in range(5):
+        for y in range(28):
+            for x in range(28):
+                source = donors if boxes[row, y // 2, x // 2] else images
+                assert torch.equal(found[row, :, y, x], source[row, :, y, x])
+
+
+def test_the_true_difference_hits_every_time_and_its_opposite_never():
+    images, donors = torch.randn(2, 20, 3, 28, 28, generator=generator())
+    boxes = draw_boxes(20, generator())
+    difference = pooled((planted(images, donors, boxes) - images).abs().sum(dim=1))
+    assert planted_hits(difference, boxes).tolist() == [1] * 20
+    assert planted_hits(-difference, boxes).tolist() == [0] * 20
+
+
+@pytest.mark.parametrize("levels", [3, 10**6])
+def test_a_random_map_hits_as_often_as_the_box_is_large(levels):
+    maps = torch.randint(0, levels, (4000, 14, 14), generator=generator()).float()
+    hits = planted_hits(maps, draw_boxes(4000, generator(1)))
+    chance = 16 / 196
+    error = float(hits.std() / 4000**0.5)
+    assert 0 < error < 1.1 * (chance * (1 - chance) / 4000) ** 0.5
+    assert abs(float(hits.mean()) - chance) < 4 * error
+
+
+def test_a_map_that_says_nothing_hits_by_the_area_of_the_box():
+    for side, box in ((14, 4), (7, 2)):
+        boxes = draw_boxes(3, generator(), side, box)
+        torch.testing.assert_close(planted_hits(torch.ones(3, side, side), boxes), area_share(boxes))
+        assert area_share(boxes).tolist() == pytest.approx([4 / 49] * 3)
+
+
+def test_a_monotone_change_of_a_map_changes_no_hit():
+    maps, boxes = torch.randn(50, 14, 14, generator=generator()), draw_boxes(50, generator(), box=7)
+    found = planted_hits(maps, boxes)
+    assert torch.equal(planted_hits(maps.exp(), boxes), found)
+    assert 0 < float(found.mean()) < 1
+
+
+def test_what_does_not_fit_is_refused():
+    images = torch.zeros(2, 3, 28, 28)
+    for box in (0, 14):
+        with pytest.raises(ValueError, match=rf"box={box} is outside \[1, 13\]"):
+            draw_boxes(1, generator(), box=box)
+    with pytest.raises(ValueError, match=r"need donors of their shape and as many boxes, not .* and \(3, 14, 14\)"):
+        planted(images, images, draw_boxes(3, generator()))
+    with pytest.raises(ValueError, match=r"maps have shape \(2, 7, 7\), they must have that of boxes, \(2, 14, 14\)"):
+        planted_hits(torch.zeros(2, 7, 7), draw_boxes(2, generator()))
