@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,14 @@ from projects import ROOT, Project, make_project
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With several processes, hand modules out as they are sorted below, and not the ones with many tests first."""
+    """Set what holds for all processes of the tests.
+
+    With several of them, modules are handed out as they are sorted below, and not the ones with many tests first. Each
+    takes one thread, as a stage does without a device: of tensors as small as those here, a second one costs more time
+    than it saves, and with two processes on two cores four of them wait for each other.
+    """
     config.option.loadscopereorder = False
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

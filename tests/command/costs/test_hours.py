@@ -11,11 +11,18 @@ from trainings import METHODS, section
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 
 
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("method", METHODS)
-def test_a_step_of_every_method_can_be_measured(method):
-    threads = torch.get_num_threads()
+def test_a_step_of_every_method_can_be_measured(method, two_threads):
     assert step_cost(section(method), torch.device("cpu")).of(1) > 0
-    assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == 2
 
 
 def test_a_step_of_every_loss_of_all_tables_can_be_measured():
