@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+import warm_calls
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "workflow", "params", "profiles", "dvc.yaml", "environment.yml", ".dvc/config", ".dvcignore")
 OVERLAY = """
@@ -48,9 +50,11 @@ class Project:
     def typed(self, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a call as a person does, who sees what the project shows."""
         merged = {**os.environ, **environment}
-        return subprocess.run(
-            self.command(line), cwd=self.root, capture_output=True, text=True, check=False, env=merged
-        )
+        if "PYTHONPATH" in environment:  # with another package than the warm calls have imported
+            return subprocess.run(
+                self.command(line), cwd=self.root, capture_output=True, text=True, check=False, env=merged
+            )
+        return warm_calls.run(self.command(line), self.root, merged)
 
     def start(self, line: str) -> subprocess.Popen[bytes]:
         """Start a call in a process group of its own."""
