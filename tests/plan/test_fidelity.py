@@ -28,7 +28,10 @@ from lookalike.plan.recipes import read_recipes, sections_on
 from lookalike.samplers import SAMPLERS, build_sampler
 from projects import ROOT
 
-STATED = {paper: yaml.safe_load((ROOT / f"params/fidelity/{paper}.yaml").read_text()) for paper in fidelity.papers()}
+STATED = {
+    paper: yaml.load((ROOT / f"params/fidelity/{paper}.yaml").read_text(), yaml.CSafeLoader)
+    for paper in fidelity.papers()
+}
 OPTIONS = [(paper, name) for paper, content in STATED.items() for name in content["options"]]
 SETTINGS = [
     (paper, name, level, settings)

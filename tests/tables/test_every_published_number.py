@@ -19,7 +19,7 @@ def entries():
     return {
         name: table
         for path in sorted((PARAMS / "tables").glob("*.yaml"))
-        for name, table in yaml.safe_load(path.read_text()).items()
+        for name, table in yaml.load(path.read_text(), yaml.CSafeLoader).items()
     }
 
 
