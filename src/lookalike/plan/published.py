@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,14 @@ def printed_table(paper: str, table: str, read_as: Mapping[str, str] | None = No
     return of_table.assign(metric=of_table["metric"].replace(dict(read_as or {})))
 
 
-def printed_rows(numbers: pd.DataFrame) -> pd.DataFrame:
-    """The rows `ROW` of a printed table, in printed order, numbered from 0."""
-    return numbers[ROW].drop_duplicates().reset_index(drop=True)
+def printed_rows(numbers: pd.DataFrame) -> list[dict[str, str]]:
+    """The rows `ROW` of a printed table, in printed order."""
+    rows = zip(*(numbers[column] for column in ROW), strict=True)
+    return [dict(zip(ROW, row, strict=True)) for row in dict.fromkeys(rows)]
 
 
-def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], where: str) -> int:
-    """Index of the printed row that a table's row repeats.
+def repeated_row(rows: Sequence[Mapping[str, str]], wanted: Mapping[str, Any], where: str) -> int:
+    """Place of the printed row that a table's row repeats.
 
     Args:
         rows: printed rows, from `printed_rows`.
@@ -99,10 +100,9 @@ def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], where: str) -> i
     Raises:
         ValueError: if it is none, or several; the message shows the rows that are nearest.
     """
-    records = rows.to_dict("records")
-    matching = [number for number, row in enumerate(records) if matches(row, wanted)]
+    matching = [number for number, row in enumerate(rows) if matches(row, wanted)]
     if len(matching) != 1:
-        lines = [", ".join(f"{key}: {row[key]}" for key in ROW if row[key]) for row in records]
+        lines = [", ".join(f"{key}: {row[key]}" for key in ROW if row[key]) for row in rows]
         asked = ", ".join(f"{key}: {value}" for key, value in wanted.items())
         near = [lines[row] for row in matching] or difflib.get_close_matches(asked, lines, n=3, cutoff=0)
         shown = "; ".join(f"{{{line}}}" for line in near[:3])
@@ -112,7 +112,7 @@ def repeated_row(rows: pd.DataFrame, wanted: Mapping[str, Any], where: str) -> i
     return matching[0]
 
 
-def matches(row: Mapping[Hashable, Any], wanted: Mapping[str, Any]) -> bool:
+def matches(row: Mapping[str, str], wanted: Mapping[str, Any]) -> bool:
     """Whether a printed row is the one that a table's row names by ``method``, ``setting`` and ``embedding_dim``."""
     return all(str(row[key]) == str(value) for key, value in wanted.items())
 

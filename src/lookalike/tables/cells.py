@@ -187,11 +187,12 @@ def _printed(table: Mapping[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
         numbers = pd.DataFrame(columns=columns).astype({"entry": int, "published": float, "published_std": float})
         return pd.DataFrame(columns=["entry", "row", "label"]), numbers
     numbers = printed_table(**table["published"])
-    rows = printed_rows(numbers)
+    printed = printed_rows(numbers)
     entry_of = {}
     for entry, values in enumerate(table["rows"]):
         if (wanted := values.get("published")) is not None:
-            entry_of[repeated_row(rows, wanted, f"row {values['label']!r}")] = entry
+            entry_of[repeated_row(printed, wanted, f"row {values['label']!r}")] = entry
+    rows = pd.DataFrame(printed)
     rows["row"] = range(len(rows))
     # Printed rows that no recipe repeats get entries of their own below zero, so that they join with nothing.
     rows["entry"] = [entry_of.get(row, -1 - row) for row in rows["row"]]
