@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from copy import deepcopy
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,7 +69,7 @@ def read_yaml(path: Path) -> Settings:
     Raises:
         ValueError: naming file and line, if the file is missing, broken, holds no mapping or a key twice.
     """
-    return deepcopy(_read(path))
+    return copied(_read(path))
 
 
 def read(path: Path | str, schema: str) -> Settings:
@@ -86,7 +85,7 @@ def read(path: Path | str, schema: str) -> Settings:
     Raises:
         ValueError: naming file, key and the nearest known key, if the file is missing, broken or against the schema.
     """
-    content = deepcopy(_read(project_root() / path))
+    content = copied(_read(project_root() / path))
     check(content, schema, str(path))
     return content
 
@@ -126,6 +125,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Settings:
     return merged
 
 
+def copied(settings: Mapping[str, Any]) -> Settings:
+    """A copy of what YAML can hold, all mappings and lists of its own; ``copy.deepcopy`` takes several times longer."""
+    return {key: _copied(value) for key, value in settings.items()}
+
+
 def canonical(settings: Any) -> str:
     """The same text for equal settings, whatever the order of their keys."""
     return json.dumps(settings, sort_keys=True, default=str)
@@ -134,6 +138,12 @@ def canonical(settings: Any) -> str:
 def settings_digest(settings: Any) -> str:
     """What tables and MLflow name settings by: the first twelve digits of their SHA-256."""
     return hashlib.sha256(canonical(settings).encode()).hexdigest()[:12]
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return copied(value)
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 @cache

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
-from lookalike.parameters import Settings, merge, read
+from lookalike.parameters import Settings, copied, merge, read
 from lookalike.paths import project_root
 from lookalike.plan import fidelity
 
@@ -82,7 +81,7 @@ def sections_on(layers: Sequence[Settings], paper: str, published: str | None, s
     segments = values.get("segment") is not None
     values = _laid(values, [scale.get("recipe", {})], published)
     values["segment"] = values["segment"] if segments else None  # a scale cuts episodes, it does not ask for any
-    sections: Settings = deepcopy({stage: values.get(stage, {}) for stage in STAGES})
+    sections: Settings = copied({stage: values.get(stage, {}) for stage in STAGES})
     train, sizes = sections["train"], scale.get("embedding_dims", {})
     embedding = train.get("embedding", {})
     embedding["dim"] = sizes.get(embedding.get("dim"), embedding.get("dim"))
