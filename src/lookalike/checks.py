@@ -1,9 +1,10 @@
-"""Refusals that say what would be right, in one wording for names, keys and numbers."""
+"""Refusals that say what would be right, in one wording for names, keys, numbers and missing libraries."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,3 +55,20 @@ def require_positive(name: str, value: float) -> None:
     """Refuse a value that is not above 0."""
     if value <= 0:
         raise ValueError(f"{name}={value} must be above 0")
+
+
+@contextmanager
+def workflow_extra() -> Iterator[None]:
+    """Around imports of what the extra ``workflow`` brings.
+
+    Raises:
+        ModuleNotFoundError: with one line that names the missing library and how to install the extra.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{error.name} is not installed: this needs lookalike's extra `workflow`; in the project's folder: "
+            "pip install '.[workflow]'",
+            name=error.name,
+        ) from None

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from lookalike.extras import workflow_extra
+from lookalike.checks import workflow_extra
 from lookalike.paths import project_root
 from lookalike.sources.kept import kept
 

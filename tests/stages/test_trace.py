@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from lookalike.files import read_json
+from lookalike.learners.traces.comparison import trace_difference
 from lookalike.parameters import read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.stages.trace import trace
-from lookalike.traces.comparison import trace_difference
 
 COMMITTED = read_json(project_root() / "results" / "reference" / "ci_traces.json")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lookalike
-from lookalike.extras import workflow_extra
+from lookalike.checks import workflow_extra
 from lookalike.paths import project_root
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from lookalike.files import read_json, write_text
+from lookalike.learners.traces.comparison import as_text, trace_differences
 from lookalike.reports.regression import compare, compare_printed, lost
 from lookalike.reports.tolerance import measured_cells, reference_cells
 from lookalike.statistics.verdict import OF_NUMBERS, counted
-from lookalike.traces.comparison import as_text, trace_differences
 
 
 def regression(

@@ -17,6 +17,10 @@ import torch
 
 from lookalike.files import read_json, read_tensors, write_json
 from lookalike.learners.saved import load_model
+from lookalike.learners.traces.draws import same_everywhere
+from lookalike.learners.traces.pictures import write_pictures, write_scenes
+from lookalike.learners.traces.scores import PAIRS, watched_scores
+from lookalike.learners.traces.steps import gradient_norms
 from lookalike.models.embedder import Embedder
 from lookalike.paths import PACKAGE, episodes_of
 from lookalike.segmentation.attention import attend
@@ -26,10 +30,6 @@ from lookalike.stages.episodes import episodes
 from lookalike.stages.evaluate import evaluate, representation, search_of, searching_roles
 from lookalike.stages.segment import segment
 from lookalike.stages.train import train
-from lookalike.traces.draws import same_everywhere
-from lookalike.traces.pictures import write_pictures, write_scenes
-from lookalike.traces.scores import PAIRS, watched_scores
-from lookalike.traces.steps import gradient_norms
 
 SEED = 0
 # An epoch is one batch, so that its loss is that of the step; a method that rests in its first epoch does so here.

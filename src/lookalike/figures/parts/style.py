@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from lookalike.checks import require_known
-from lookalike.extras import workflow_extra
+from lookalike.checks import require_known, workflow_extra
 
 with workflow_extra():
     import matplotlib as mpl

@@ -5,12 +5,12 @@ import shutil
 import pytest
 
 from lookalike.files import read_json
+from lookalike.learners.traces.mutated import edit_once, mutated_traces
 from lookalike.parameters import read
 from lookalike.paths import PACKAGE, project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
 from lookalike.stages.mutation import mutation, overview
-from lookalike.traces.mutated import edit_once, mutated_traces
 
 REFERENCE = project_root() / "results" / "reference" / "ci_traces.json"
 

@@ -79,7 +79,7 @@ class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]
             draw, select = NEW[packet]
             values = draw(self.random, result, *select(*args))
         elif torch.Tag.nondeterministic_seeded in func.tags and packet not in SEEDS_ONLY:
-            raise ValueError(f"a trace has no draws for {packet}; give it some in lookalike.traces.draws")
+            raise ValueError(f"a trace has no draws for {packet}; give it some in lookalike.learners.traces.draws")
         else:
             return result
         return result.copy_(torch.from_numpy(np.asarray(values)))
