@@ -19,7 +19,10 @@ PUBLIC = {
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
     "explain": "lookalike.explanations.choice",
+    "explain_files": "lookalike.own.explained",
     "load": "lookalike.learners.saved",
+    "open_gallery": "lookalike.own.search",
+    "open_model": "lookalike.own.models",
     "transform_of": "lookalike.learners.saved",
 }
 

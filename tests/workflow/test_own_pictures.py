@@ -12,6 +12,7 @@ from safetensors import safe_open
 from torchvision.models import squeezenet1_1
 
 from figurines import write_figurines
+from lookalike.command import main
 from lookalike.files import read_tensors, unpacked_names
 from projects import ROOT, make_project, spoil
 
@@ -48,6 +49,32 @@ def printed(tmp_path_factory):
     done = project.run(LINE.replace("own.yaml", "mine.yaml trial.yaml") + " --config tracking=False")
     assert done.returncode == 0, done.stdout + done.stderr
     return project
+
+
+def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, monkeypatch, capsys):
+    for name in ("Snakefile", "params", "workflow", "weights", "mine.yaml"):
+        (tmp_path / name).symlink_to(printed.root / name)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "mine").symlink_to(printed.root / "results" / "trial")
+    street = tmp_path / "pictures" / "street"
+    shutil.copytree(printed.root / "pictures" / "street", street)
+    folders = sorted(folder for folder in street.iterdir() if folder.name not in ("new", "drafts"))
+    for name, folder in zip(("kiosk", "lamp"), folders[2:], strict=False):
+        (street / name).mkdir()
+        shutil.copy(min(folder.glob("*.jpg")), street / name / "0.jpg")
+    shutil.copy(min(folders[5].glob("*.jpg")), tmp_path / "query.jpg")
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^    lookalike (.+)$", DOCUMENT.read_text(), re.MULTILINE)
+    assert len(lines) == 4
+    for line in lines:
+        assert main(line.split()) == 0, line
+    told = capsys.readouterr()
+    assert re.search(r"^   5  +0\.\d{3}  ", told.out, re.MULTILINE)
+    assert f"   1    1.000  {folders[5].name}/" in told.out  # the query's own copy
+    assert "to the negative" in told.out
+    assert "no readable picture" in told.err
+    assert (tmp_path / "found.html").stat().st_size > 50_000
+    assert {path.name for path in (tmp_path / "why").iterdir()} == {"explanation.png", "explanation.json"}
 
 
 def test_the_documented_overlay_runs_as_printed_and_leaves_out_by_name(printed):

@@ -25,6 +25,7 @@ OF_EMBEDDERS: dict[str, Callable[..., Explanation]] = {
     "gradient": by_gradient,
     "class_agnostic": by_mean_activation,
 }
+OF_LAYERS = {name: OF_EMBEDDERS[name] for name in ("attention", "gradient", "class_agnostic")}
 OF_GRAPHS: dict[str, Callable[..., Explanation]] = {"graph": by_graph}
 
 
@@ -35,19 +36,22 @@ def explain(
     negative: Tensor | None = None,
     *,
     method: str | None = None,
+    layer: str | None = None,
     **options: Any,
 ) -> Explanation:
     """Why images look alike, or why one is closer than another.
 
     Args:
         model: a trained or untrained one in evaluation mode: an ``Embedder``, a ``DIML``, an ``AVSL``, as
-            `lookalike.load` returns them.
+            `lookalike.load` returns them; with a ``layer`` any network from images to embeddings ``(N, D)``.
         query: ``(3, H, W)``, or ``(N, 3, H, W)`` for N pairs, as the model takes them.
         gallery: as many.
         negative: as many, for triplets; see ``Explanation.maps`` for what a query's map then says.
         method: ``activation``, ``structure``, ``attention``, ``gradient`` or ``class_agnostic`` of embedders, ``graph``
             of an AVSL; without, that of the model: its graph, its structure, else ``activation`` where that is exact
             and ``attention`` where it is not.
+        layer: of any other network, the name of its part that gives the last maps ``(N, C, h, w)``; ``attention``,
+            ``gradient`` and ``class_agnostic`` explain it then. Wrapped as `lookalike.DIML`, ``structure`` does.
         options: of the method: ``side`` of the grid of ``structure``.
 
     Returns:
@@ -61,9 +65,11 @@ def explain(
     images = stacked((query, gallery, negative))
     if model.training:
         raise ValueError("the model is in training mode, in which images change each other's embeddings; call eval()")
-    possible = methods_of(model)
-    chosen = method or default_method(model)
+    possible = methods_of(model) if layer is None else OF_LAYERS
+    chosen = method or (default_method(model) if layer is None else "attention")
     require_known("method", chosen, possible)
+    if layer is not None:
+        return possible[chosen](model, images, layer=layer)
     explained = model.embedder if isinstance(model, LocatedEmbedder) and chosen != "structure" else model
     return possible[chosen](explained, images, **options)
 
@@ -79,7 +85,10 @@ def methods_of(model: nn.Module) -> dict[str, Callable[..., Explanation]]:
     inner = model.embedder if isinstance(model, LocatedEmbedder) else model
     if isinstance(inner, Embedder):
         return OF_EMBEDDERS
-    raise ValueError(f"a model of type {type(inner).__name__} cannot be explained; known are Embedder, DIML, AVSL")
+    raise ValueError(
+        f"a model of type {type(inner).__name__} cannot be explained as it is; known are Embedder, DIML, AVSL. Say by "
+        "`layer` which part of it gives the last maps"
+    )
 
 
 def default_method(model: nn.Module) -> str:

@@ -12,6 +12,7 @@ from PIL import Image
 from lookalike.explanations.choice import explain
 from lookalike.explanations.explanation import Explanation
 from lookalike.explanations.overlay import overlaid
+from lookalike.explanations.words import sentence
 from lookalike.own.models import OpenModel
 from lookalike.own.pictures import read_usable
 from lookalike.training.images import fixed_part
@@ -32,6 +33,11 @@ class Explained:
     pictures: tuple[Image.Image, ...]
     explanation: Explanation
     row: int = 0
+
+    @property
+    def words(self) -> str:
+        """What the explanation says of them."""
+        return sentence(self.explanation, self.row)
 
     def overlays(self) -> list[Image.Image]:
         """The pictures with their maps."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from PIL import Image
 
 from lookalike.explanations.images import ROLES
-from lookalike.explanations.words import sentence
 from lookalike.files import replacing
 from lookalike.own.explained import Explained
 from lookalike.own.ranking import WAYS
@@ -74,8 +73,7 @@ def draw(explained: Explained, path: Path) -> None:
             panel.imshow(shown)
             panel.axis("off")
         panels[0, column].set_title(ROLES[column])
-    words = sentence(explained.explanation, explained.row)
-    figure.supxlabel(words, fontsize=9, wrap=True)
+    figure.supxlabel(explained.words, fontsize=9, wrap=True)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png")
 
@@ -85,7 +83,7 @@ def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
     return {
         "name": hit.path.relative_to(gallery.folder).as_posix(),
         "score": f"{hit.score:.3f}",
-        "words": sentence(explained.explanation, explained.row),
+        "words": explained.words,
         "picture": _embedded(explained.pictures[1]),
         "of_query": _embedded(of_query),
         "of_match": _embedded(of_match),

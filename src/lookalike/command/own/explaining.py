@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.explanations.images import ROLES
-from lookalike.explanations.words import sentence
 from lookalike.files import write_json
 from lookalike.own.explained import explain_files
 from lookalike.own.models import OpenModel
@@ -32,7 +31,7 @@ def print_explanation(model: OpenModel, paths: Sequence[Path], *, method: str | 
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"--out {out}: is a file; it must be a folder, for {PICTURE} and {DATA}")
     explained = explain_files(model, paths, method=method)
-    print(sentence(explained.explanation, explained.row))
+    print(explained.words)
     if out is not None:
         pictures = {role: str(path) for role, path in zip(ROLES, paths, strict=False)}
         draw(explained, out / PICTURE)

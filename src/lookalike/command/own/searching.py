@@ -11,7 +11,6 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.explanations.choice import methods_of
-from lookalike.explanations.words import sentence
 from lookalike.files import write_text
 from lookalike.own.explained import Explained, explain_hits
 from lookalike.own.models import OpenModel
@@ -97,8 +96,7 @@ def _as_text(gallery: Gallery, found: Found) -> str:
         lines += ["", str(query)]
         width = max((len(_name(gallery, hit)) for hit, _ in hits), default=0)
         for rank, (hit, explained) in enumerate(hits, start=1):
-            words = sentence(explained.explanation, explained.row)
-            lines.append(f"{rank:>4}  {hit.score:7.3f}  {_name(gallery, hit):<{width}}  {words}")
+            lines.append(f"{rank:>4}  {hit.score:7.3f}  {_name(gallery, hit):<{width}}  {explained.words}")
     return "\n".join(lines)
 
 
