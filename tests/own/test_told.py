@@ -4,8 +4,12 @@ import json
 
 import pytest
 import torch
+from PIL import Image
 
+import lookalike
 from lookalike.own.explained import explain_files, explain_hits
+from lookalike.own.pictures import read_image
+from lookalike.own.search import open_gallery
 from lookalike.own.told import as_data
 from own_pictures import opened, write_pictures
 
@@ -45,6 +49,23 @@ def test_large_maps_are_averaged(tmp_path):
     assert [len(maps["query"]["values"]), maps["query"]["of"]] == [28, [56, 56]]
     assert maps["gallery"]["of"] == [4, 40]
     assert {value for row in maps["query"]["values"] for value in row} == {1.0}
+
+
+@pytest.mark.parametrize(("kind", "way"), [("embedder", "cosine"), ("avsl", "graph")])
+def test_what_is_explained_is_the_score_of_the_search(tmp_path, kind, way):
+    paths = write_pictures(tmp_path / "pictures", 6)
+    for path in paths:  # of much detail: another size of the picture is another image
+        Image.effect_noise((90, 50), 80).convert("RGB").save(path)
+    gallery = open_gallery(opened(kind), tmp_path / "pictures", store=tmp_path / "store", way=way)
+    hits = gallery.search(paths[0])
+    found = explain_hits(gallery.model, paths[0], [hit.path for hit in hits], method=None)
+    for hit, each in zip(hits, found, strict=True):
+        value = float(each.explanation.value[each.row])
+        assert value == pytest.approx(hit.score, rel=1e-4)
+        pair = explain_files(gallery.model, [paths[0], hit.path]).explanation
+        assert float(pair.value[0]) == pytest.approx(value, rel=1e-5)
+    images = [read_image(gallery.model, path) for path in (paths[0], hits[0].path)]
+    assert float(lookalike.explain(gallery.model.network, *images).value[0]) == pytest.approx(hits[0].score, rel=1e-4)
 
 
 def test_hits_are_explained_as_alone(tmp_path, monkeypatch):

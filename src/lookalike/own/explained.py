@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
+from torch import Tensor
 
 from lookalike.explanations.choice import explain
 from lookalike.explanations.explanation import Explanation
@@ -56,9 +57,9 @@ def explain_files(model: OpenModel, paths: Sequence[Path], *, method: str | None
     Raises:
         ValueError: as `lookalike.explain`, and naming a file that cannot be read.
     """
-    pictures = [_seen(model, path) for path in paths]
-    images = [model.transform(picture) for picture in pictures]
-    return Explained(tuple(pictures), explain(model.network, *images, method=method))
+    seen = [_seen(model, path) for path in paths]
+    explanation = explain(model.network, *(image for _, image in seen), method=method)
+    return Explained(tuple(picture for picture, _ in seen), explanation)
 
 
 def explain_hits(
@@ -69,16 +70,16 @@ def explain_hits(
     Raises:
         ValueError: as `explain_files`.
     """
-    asked = _seen(model, query)
-    image, found = model.transform(asked), []
+    (asked, image), found = _seen(model, query), list[Explained]()
     for start in range(0, len(others), TOGETHER):
-        pictures = [_seen(model, path) for path in others[start : start + TOGETHER]]
-        gallery = torch.stack([model.transform(picture) for picture in pictures])
+        seen = [_seen(model, path) for path in others[start : start + TOGETHER]]
+        gallery = torch.stack([each for _, each in seen])
         explanation = explain(model.network, image.expand(len(gallery), -1, -1, -1), gallery, method=method)
-        found += [Explained((asked, picture), explanation, row) for row, picture in enumerate(pictures)]
+        found += [Explained((asked, picture), explanation, row) for row, (picture, _) in enumerate(seen)]
     return found
 
 
-def _seen(model: OpenModel, path: Path) -> Image.Image:
-    picture: Image.Image = fixed_part(model.view)(read_usable(path))
-    return picture
+def _seen(model: OpenModel, path: Path) -> tuple[Image.Image, Tensor]:
+    """The picture of a file as the model sees it, and its image."""
+    whole = read_usable(path)
+    return fixed_part(model.view)(whole), model.transform(whole)

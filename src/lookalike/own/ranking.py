@@ -98,7 +98,9 @@ def _by_structure(network: nn.Module, query: Tensors, index: Index, count: int) 
     places, cosine = _by_cosine(network, query, index, max(count, REORDERED))
     kept = index.rows(places)
     matcher = network.matcher if isinstance(network, DIML) else StructuralMatcher()
-    structural = matcher.similarity(_as_located(query), _as_located(kept))[0]
+    asked, found = _as_located(query), _as_located(kept)
+    match = matcher.matching(asked.regions, asked.global_vector, found.regions[None], found.global_vector[None])
+    structural = match.similarity[0]
     order = reordered(torch.arange(len(places))[None], cosine[None], structural[None])[0][:count]
     return places[order], (cosine + structural)[order]
 
