@@ -20,6 +20,7 @@ PUBLIC = {
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
     "explain": "lookalike.explanations.choice",
     "explain_files": "lookalike.own.explained",
+    "export_model": "lookalike.own.export",
     "load": "lookalike.learners.saved",
     "open_gallery": "lookalike.own.search",
     "open_model": "lookalike.own.models",

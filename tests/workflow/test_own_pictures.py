@@ -4,6 +4,8 @@ import csv
 import json
 import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -65,7 +67,7 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     shutil.copy(min(folders[5].glob("*.jpg")), tmp_path / "query.jpg")
     monkeypatch.chdir(tmp_path)
     lines = re.findall(r"^    lookalike (.+)$", DOCUMENT.read_text(), re.MULTILINE)
-    assert len(lines) == 4
+    assert len(lines) == 5
     for line in lines:
         assert main(line.split()) == 0, line
     told = capsys.readouterr()
@@ -75,6 +77,9 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     assert "no readable picture" in told.err
     assert (tmp_path / "found.html").stat().st_size > 50_000
     assert {path.name for path in (tmp_path / "why").iterdir()} == {"explanation.png", "explanation.json"}
+    (use,) = re.findall(r"`python (kiosks/use.py query.jpg)`", DOCUMENT.read_text())
+    call = subprocess.run([sys.executable, *use.split()], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert call.stdout.splitlines()[0].split()[1].startswith(f"{folders[5].name}/")
 
 
 def test_the_documented_overlay_runs_as_printed_and_leaves_out_by_name(printed):

@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_own_pictures(groups: Any) -> None:
-    """The commands ``search`` and ``explain``."""
+    """The commands ``search``, ``explain`` and ``export``."""
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, the file of a training, or untrained:NAME[=FILE], a "
         "classifier of torchvision with the weights of a file, or else torchvision's own."
@@ -136,10 +136,20 @@ def _add_own_pictures(groups: Any) -> None:
     explain.add_argument("--negative", type=Path, metavar="PICTURE", help="what the match is closer than")
     explain.add_argument("--out", type=Path, metavar="FOLDER", help="for explanation.png and explanation.json")
     explain.set_defaults(run=_on_explain)
+    text = "a model as weights, ONNX, preprocessing and an index of a folder, for programs without lookalike"
+    export = groups.add_parser("export", help=text, description=f"{text}. {means}")
+    export.add_argument("model", metavar="RUN", help="the model that is written")
+    export.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new folder")
+    export.add_argument(
+        "--in", dest="folder", type=Path, help="pictures of the index; AVSL's weights are fixed by them"
+    )
+    export.add_argument("--index", type=Path, metavar="FOLDER", help="where indexes are kept (data/indexes)")
+    export.set_defaults(run=_on_export)
     for action in (search, explain):
         action.add_argument(
             "--method", help="activation, structure, attention, gradient, class_agnostic or graph (the model's own)"
         )
+    for action in (search, explain, export):
         action.add_argument("--size", type=int, metavar="PX", help="side of the images (as in training; untrained 224)")
         action.add_argument("--scale", help="of RECIPE@DATASET, a name in params/scales (scale of params/config.yaml)")
         action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
@@ -223,6 +233,14 @@ def _on_explain(options: argparse.Namespace) -> int:
 
     pictures = [*options.pictures, *([options.negative] if options.negative else [])]
     print_explanation(_opened(options), pictures, method=options.method, out=options.out)
+    return 0
+
+
+def _on_export(options: argparse.Namespace) -> int:
+    from lookalike.command.own.exporting import print_export
+
+    store = options.index or project_root() / "data" / "indexes"
+    print_export(_opened(options), options.to, folder=options.folder, store=store)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``lookalike search`` and ``lookalike explain``, as a person with a folder of pictures calls them."""
+"""``lookalike search``, ``explain`` and ``export``, as a person with a folder of pictures calls them."""
 
 import json
 import re
@@ -77,6 +77,22 @@ def test_an_explanation_is_a_sentence_a_picture_and_data(run, tmp_path, capsys):
     assert len(data["maps"]) == 3
 
 
+def test_an_export_says_what_it_wrote_and_how_to_use_it(run, tmp_path, capsys):
+    (tmp_path / "pictures" / "even" / "broken.png").write_bytes(b"no picture")
+    assert run("export seed0.safetensors --to out/model --in pictures") == 0
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert [line.split()[0] for line in lines[:6]] == [str(path.relative_to(tmp_path)) for path in written(tmp_path)]
+    assert lines[6] == "Vectors are compared by inner product: cosine."
+    assert re.fullmatch(r"ONNX differs from torch by \de-\d\d at most\.", lines[7])
+    assert lines[8:] == ["Without lookalike: python out/model/use.py PICTURE"]
+    assert "passed over 1 picture; the first: pictures/even/broken.png" in told.err
+
+
+def written(folder):
+    return sorted((folder / "out" / "model").iterdir())
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -95,6 +111,8 @@ def test_an_explanation_is_a_sentence_a_picture_and_data(run, tmp_path, capsys):
         ("explain seed0.safetensors pictures/odd/001.png pictures/odd/005.png --method saliency", "unknown 'saliency'"),
         ("explain margin@figurines_bird pictures/odd/001.png pictures/odd/005.png", "did you mean 'figurines_birds'"),
         ("explain margin@figurines_birds#7 pictures/odd/001.png pictures/odd/005.png", "is not trained; `snakemake"),
+        ("export seed0.safetensors --to pictures", "--to pictures: holds files; name a new folder"),
+        ("export seed0.safetensors --to out --in empty", "empty holds no picture"),
     ],
 )
 def test_what_cannot_be_is_one_line_that_names_it(run, tmp_path, capsys, line, said):

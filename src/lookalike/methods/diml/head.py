@@ -31,7 +31,7 @@ def project(feature_map: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
     # A product instead of a 1x1 convolution: cuDNN would round to TF32, and the mean would miss the embedding.
     z = weight @ feature_map.flatten(2)  # (N, D, H W)
     z = z if bias is None else z + bias.unsqueeze(1)
-    return z.view(len(feature_map), len(weight), *feature_map.shape[2:])
+    return z.reshape(-1, *weight.shape[:1], *feature_map.shape[2:])
 
 
 def grid_regions(z: Tensor, side: int, pooling: Pooling = "resample") -> Tensor:
