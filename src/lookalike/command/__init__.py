@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_own_pictures(groups: Any) -> None:
-    """The commands ``search``, ``explain`` and ``export``."""
+    """The commands ``search``, ``explain``, ``export`` and ``recommend``."""
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, the file of a training, or untrained:NAME[=FILE], a "
         "classifier of torchvision with the weights of a file, or else torchvision's own."
@@ -153,6 +153,24 @@ def _add_own_pictures(groups: Any) -> None:
         action.add_argument("--size", type=int, metavar="PX", help="side of the images (as in training; untrained 224)")
         action.add_argument("--scale", help="of RECIPE@DATASET, a name in params/scales (scale of params/config.yaml)")
         action.add_argument("--configfile", type=Path, help="overlay with own data, as Snakemake takes it")
+    text = "which method to take for a folder of pictures with a folder per class, measured on classes held out"
+    means = "A call that was killed goes on when the same line is typed again."
+    recommend = groups.add_parser("recommend", help=text, description=f"{text}. {means}")
+    recommend.add_argument("folder", metavar="FOLDER", type=Path, help="with a folder of pictures per class")
+    recommend.add_argument("--hours", type=float, default=0.5, help="that it may take (0.5)")
+    recommend.add_argument("--pictures-per-class", type=int, metavar="N", help="that take part at most (all)")
+    recommend.add_argument(
+        "--weights",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a classifier of torchvision with weights to start from; may be given again, the first is trained first "
+        "(beside what torchvision has downloaded, and the project's own small network)",
+    )
+    recommend.add_argument("--size", type=int, metavar="PX", help="side of the images (128, with a GPU 224)")
+    recommend.add_argument("--cores", type=int, metavar="N", help="that are used (all)")
+    recommend.add_argument("--out", type=Path, metavar="PAGE.html", help="page, with JSON beside it (below results/)")
+    recommend.set_defaults(run=_on_recommend)
 
 
 def _on_data(options: argparse.Namespace) -> int:
@@ -241,6 +259,21 @@ def _on_export(options: argparse.Namespace) -> int:
 
     store = options.index or project_root() / "data" / "indexes"
     print_export(_opened(options), options.to, folder=options.folder, store=store)
+    return 0
+
+
+def _on_recommend(options: argparse.Namespace) -> int:
+    from lookalike.command.own.recommending import print_recommendation
+
+    print_recommendation(
+        options.folder,
+        hours=options.hours,
+        pictures_per_class=options.pictures_per_class,
+        weights=options.weights,
+        size_px=options.size,
+        cores=options.cores,
+        out=options.out,
+    )
     return 0
 
 

@@ -33,7 +33,7 @@ def page(gallery: Gallery, found: Mapping[Path, Sequence[tuple[Hit, Explained]]]
     queries = [
         {
             "name": str(query),
-            "picture": _embedded(hits[0][1].pictures[0]),
+            "picture": embedded(hits[0][1].pictures[0]),
             "hits": [_hit(gallery, *each) for each in hits],
         }
         for query, hits in shown
@@ -84,13 +84,13 @@ def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
         "name": hit.path.relative_to(gallery.folder).as_posix(),
         "score": f"{hit.score:.3f}",
         "words": explained.words,
-        "picture": _embedded(explained.pictures[1]),
-        "of_query": _embedded(of_query),
-        "of_match": _embedded(of_match),
+        "picture": embedded(explained.pictures[1]),
+        "of_query": embedded(of_query),
+        "of_match": embedded(of_match),
     }
 
 
-def _embedded(picture: Image.Image) -> str:
+def embedded(picture: Image.Image) -> str:
     """As an address that holds the picture itself."""
     shown = picture.copy()
     shown.thumbnail((SIDE, SIDE))

@@ -1,0 +1,66 @@
+"""The networks at hand: those given, those that torchvision has kept, and the project's own."""
+
+import pytest
+import torch
+from torchvision.models import alexnet, squeezenet1_1
+
+from lookalike.own.models import open_model
+from lookalike.own.recommend import starts
+from lookalike.own.recommend.starts import starts_at_hand
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    torch.manual_seed(0)
+    torch.save(squeezenet1_1(weights=None).state_dict(), tmp_path / "squeeze.pth")
+    return tmp_path / "squeeze.pth"
+
+
+def test_the_projects_own_network_is_always_there_and_comes_last(weights):
+    assert [each.name for each in starts_at_hand([], size_px=96)] == ["tiny"]
+    first, last = starts_at_hand([f"squeezenet1_1={weights}"], size_px=96)
+    assert (first.name, last.name) == ("squeezenet1_1", "tiny")
+    assert first.view == {"resize_px": 110, "crop_px": 96}
+    assert last.view == {"resize_px": 64, "crop_px": 56}
+
+
+def test_each_is_searched_with_as_it_was_measured(weights):
+    for start in starts_at_hand([f"squeezenet1_1={weights}"], size_px=96):
+        assert dict(open_model(start.model, size_px=start.view["crop_px"]).view) == start.view
+
+
+def test_what_torchvision_has_kept_is_at_hand(weights, monkeypatch):
+    folder = weights.parent / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    (folder / "resnet18-f37072fd.pth").write_bytes(b"")
+    first, _ = starts_at_hand([], size_px=96)
+    assert (first.name, first.model) == ("resnet18", "untrained:resnet18")
+    assert len(starts_at_hand([f"squeezenet1_1={weights}"], size_px=96)) == 3
+
+
+def test_two_files_of_one_network_are_told_apart_and_any_classifier_gets_its_last_map(weights):
+    other = weights.with_name("other.pth")
+    torch.save(alexnet(weights=None).state_dict(), weights.with_name("alex.pth"))
+    other.write_bytes(weights.read_bytes())
+    given = [f"squeezenet1_1={weights}", f"squeezenet1_1={other}", f"alexnet={weights.with_name('alex.pth')}"]
+    found = starts_at_hand(given, size_px=96)
+    assert [each.name for each in found] == ["squeezenet1_1", "squeezenet1_1 (other)", "alexnet", "tiny"]
+    assert found[1].slug == "squeezenet1_1_other"
+    assert found[2].backbone["stages"] == ["features"] or found[2].backbone["stages"][0].startswith("features")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("squeezenet1_1", "is NAME=FILE"),
+        ("squeezenet=a.pth", "unknown 'squeezenet', did you mean 'squeezenet1_0'"),
+        ("squeezenet1_1=nowhere.pth", "there is no file nowhere.pth"),
+        ("resnet18={weights}", "do not fit resnet18"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_refused_in_a_line(weights, given, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        starts_at_hand([given.format(weights=weights)], size_px=96)
+    assert "\n" not in str(refused.value)
+    assert starts.TINY == "tiny"
