@@ -1,7 +1,5 @@
 """Whole classes are held out by a rule that knows their names alone, and a folder too small is refused in a line."""
 
-import shutil
-
 import pytest
 from PIL import Image
 
@@ -27,11 +25,7 @@ def test_half_of_the_classes_are_held_out_whatever_their_order_and_the_larger_pa
 
 
 def test_an_overlay_splits_the_folder_as_the_rule_does(tmp_path):
-    folder = write(tmp_path / "a", [*NAMES, "few [x]*"])
-    shutil.rmtree(folder / "few [x]*")
-    write(folder / "..", [])
-    (folder / "few [x]*").mkdir()
-    shutil.copy(folder / NAMES[0] / "0.png", folder / "few [x]*" / "other.png")
+    folder = write(write(tmp_path / "a", NAMES), ["few [x]*"], pictures=3)
     classes = read_classes(folder)
     assert classes.too_small == ("few [x]*",)
     assert classes.notes == ["Left out, with fewer than 4 pictures: few [x]*."]
@@ -79,8 +73,6 @@ def test_a_limit_links_to_some_pictures_of_each_class(tmp_path, roles):
 def test_a_folder_too_small_is_refused_with_what_would_be_enough(tmp_path, classes, pictures, said):
     folder = write(tmp_path / "a", NAMES[:classes], pictures)
     folder.mkdir(exist_ok=True)
-    if classes and pictures == 3:
-        write(folder, [])
     with pytest.raises(ValueError, match=said) as refused:
         read_classes(folder)
     assert "\n" not in str(refused.value)

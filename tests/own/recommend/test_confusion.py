@@ -23,7 +23,7 @@ def test_pairs_count_both_directions_and_stand_in_order():
 
 @pytest.mark.parametrize("scoring", ["cosine", "structural_matching"])
 def test_the_first_match_is_that_of_the_evaluation_and_never_the_picture_itself(tmp_path, scoring):
-    angles = torch.tensor([0.0, 0.05, 0.1, 1.0, 2.0, 2.1])
+    angles = torch.tensor([0.0, 0.05, 0.11, 1.0, 2.0, 2.1])
     vectors = torch.stack([angles.cos(), angles.sin()], dim=1)
     tensors = {
         "labels/test": torch.tensor([1, 1, 2, 2, 3, 3]),
@@ -34,5 +34,5 @@ def test_the_first_match_is_that_of_the_evaluation_and_never_the_picture_itself(
     write_tensors(tmp_path / "e.safetensors", tensors, {"best_epoch": 1, "epochs": 1})
     settings = {**SETTINGS, "scoring": {"name": scoring}}
     (pair,) = confused(settings, tmp_path / "no model is read", tmp_path / "e.safetensors")
-    assert (pair.classes, pair.wrong, pair.queries) == (("a", "b"), 2, 4)
+    assert (pair.classes, pair.wrong, pair.queries) == (("a", "b"), 1, 4)
     assert (pair.query, pair.match) == ("x/b/0.jpg", "x/a/1.jpg")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookalike.own.recommend.schedule import BUDGETS, RESERVE, Candidate, Schedule, fitting, in_order
+from lookalike.own.recommend.schedule import BUDGETS, RESERVE, Candidate, Schedule, after_first, fitting, in_order
 
 THREE = [Candidate("a", 0.1, 5.0), Candidate("b", 0.1, 5.0), Candidate("c", 0.3, 5.0)]
 
@@ -58,6 +58,18 @@ def test_what_cannot_run_takes_no_time_and_keeps_its_reason():
 def test_few_classes_leave_out_trials_of_rates():
     schedule = fitting(THREE, 36000, may_try_rates=False)
     assert schedule.budget is not None and not schedule.budget.trials
+
+
+def test_methods_that_no_longer_fit_after_a_slow_first_one_are_dropped_and_say_so():
+    schedule = fitting(THREE, 36000)
+    assert schedule.budget is not None
+    alone = RESERVE * THREE[0].seconds(schedule.budget)
+    assert after_first(schedule, THREE, 36000, alone / 2, 1) == schedule
+    slow = after_first(schedule, THREE, 5 * alone, 4 * alone, 1)
+    assert slow.chosen == ("a", "b")
+    assert slow.left_out["c"].endswith("for 3 seeds of 1000 batches, as the first method took; 42 min were left")
+    assert after_first(schedule, THREE, -1, 4 * alone, 1).chosen == ("a",)
+    assert after_first(fitting(THREE, 1), THREE, 1, 1, 1) == fitting(THREE, 1)
 
 
 def test_rows_of_the_users_own_come_last_and_the_order_is_fixed():

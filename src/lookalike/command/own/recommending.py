@@ -20,7 +20,17 @@ import torch
 
 from lookalike.command.costs.hours import device_at_hand, kind_of
 from lookalike.command.costs.measuring import measure_kind
-from lookalike.command.own.work import DATASET, GRID, PER_CLASS, TRIAL_SEED, OfStart, Work, cores_at_hand, work_of
+from lookalike.command.own.work import (
+    DATASET,
+    GOES_ON,
+    GRID,
+    PER_CLASS,
+    TRIAL_SEED,
+    OfStart,
+    Work,
+    cores_at_hand,
+    work_of,
+)
 from lookalike.data.manifest import read_manifest
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json, write_text
@@ -47,6 +57,7 @@ SIZE_PX, SIZE_PX_GPU = 128, 224
 MEASURED_CLASSES, MEASURED_PICTURES, MEASURED_STEPS = 10, 8, 3
 MEASURED_BESIDE = 8  # threads that measure at once, at most
 STARTING_S = 2.0  # of a job, beside what it does
+NO_TIME = "the time was over before a step of it was measured"
 PAGE, SCHEDULE = "recommendation.html", "schedule.json"
 
 
@@ -96,9 +107,11 @@ def print_recommendation(
     """
     if out is not None and out.suffix != ".html":
         raise ValueError(f"--out {out}: the page is an .html file; the JSON lies beside it")
-    report, written = report_of(
-        folder, hours=hours, pictures_per_class=pictures_per_class, weights=weights, size_px=size_px, cores=cores
-    )
+    options: dict[str, Any] = {"pictures_per_class": pictures_per_class, "weights": weights, "size_px": size_px}
+    try:
+        report, written = report_of(folder, hours=hours, cores=cores, **options)
+    except KeyboardInterrupt:
+        raise ValueError(f"stopped; {GOES_ON}") from None
     place = out or written / PAGE
     write_text(place, page(report))
     write_json(place.with_suffix(".json"), data(report))
@@ -122,7 +135,7 @@ def report_of(
     if cores is not None and cores < 1:
         raise ValueError(f"--cores {cores}: at least 1 is needed")
     classes = read_classes(folder, most=pictures_per_class)
-    size = size_px or (SIZE_PX_GPU if visible_devices() else SIZE_PX)
+    size = (SIZE_PX_GPU if visible_devices() else SIZE_PX) if size_px is None else size_px
     work = work_of(classes, starts_at_hand(weights, size_px=size), size_px=size)
     cores = cores or cores_at_hand()
     rows = [row for start in work.starts for row in _untrained(work.of(start), cores)]
@@ -164,17 +177,15 @@ def _untrained(part: OfStart, cores: int) -> list[Found]:
 def _train(work: Work, chosen: Chosen, hours: float, until: float, cores: int) -> Chosen:
     """Train the first method, then of the others what still fits; what was done by an earlier call is there."""
     part, schedule = chosen.part, chosen.schedule
-    for first in (True, False):
-        labels = schedule.chosen[:1] if first else schedule.chosen
-        began = time.monotonic()
-        _make_rows(part, schedule, labels, cores)
-        if len(schedule.chosen) == 1:
-            break
-        if first:
-            now = time.monotonic()
-            schedule = after_first(schedule, chosen.candidates, until - now, now - began, _workers(cores))
-            chosen = Chosen(part, schedule, chosen.candidates)
-            _keep(work, chosen, hours)
+    began = time.monotonic()
+    _make_rows(part, schedule, schedule.chosen[:1], cores)
+    now = time.monotonic()
+    if len(schedule.chosen) > 1:
+        schedule = after_first(schedule, chosen.candidates, until - now, now - began, _workers(cores))
+        chosen = Chosen(part, schedule, chosen.candidates)
+        _keep(work, chosen, hours)
+    if len(schedule.chosen) > 1:
+        _make_rows(part, schedule, schedule.chosen, cores)
     return chosen
 
 
@@ -227,6 +238,10 @@ def _chosen(work: Work, hours: float, until: float, cores: int) -> Chosen:
     found: list[Chosen] = []
     for start in work.starts:
         part = work.of(start)
+        if time.monotonic() >= until:
+            labels = in_order([each.label for each in trainings_of(part.plan(part.overlay()), DATASET)])
+            found.append(Chosen(part, Schedule(None, (), dict.fromkeys(labels, NO_TIME), 0.0), ()))
+            break
         _tell(f"measuring a few steps of each kind of training from {start.name}")
         candidates = tuple(measured(part, workers=_workers(cores)))
         classes = len(work.classes.names("train"))
@@ -236,9 +251,10 @@ def _chosen(work: Work, hours: float, until: float, cores: int) -> Chosen:
         found.append(Chosen(part, schedule, candidates))
         if schedule.budget is not None:
             break
-    chosen = found[-1] if found[-1].schedule.budget is not None else found[0]
-    _keep(work, chosen, hours)
-    return chosen
+    if found[-1].schedule.budget is None:
+        return found[0]  # a later call has the untrained rows already, and more time
+    _keep(work, found[-1], hours)
+    return found[-1]
 
 
 def _keep(work: Work, chosen: Chosen, hours: float) -> None:
@@ -366,10 +382,9 @@ def _lines(found: Found, pictures: Path, pairs: Sequence[Pair]) -> list[str]:
     """What can be typed next with the recommended row."""
     folder = found.part.work.classes.folder
     if found.row.trained:
-        model = f"{found.way.recipe}@{DATASET} --configfile {shlex.quote(_shown(found.part.file))}"
+        name, options = f"{found.way.recipe}@{DATASET}", f"--configfile {shlex.quote(_shown(found.part.file))}"
     else:
-        model = f"{shlex.quote(found.part.start.model)} --size {found.part.start.view['crop_px']}"
-    name, _, options = model.partition(" ")
+        name, options = shlex.quote(found.part.start.model), f"--size {found.part.start.view['crop_px']}"
     rows = read_manifest(found.part.manifest)
     first = str(rows.loc[rows["role"].isin(("test", "query")), "path"].iloc[0])
     query = _quoted(pictures / (pairs[0].query if pairs else first))

@@ -31,6 +31,7 @@ BATCH, GROUP = 40, 20  # pictures of a batch, the comparison's own; a smaller on
 PER_CLASS = 4
 EPOCH = 50  # batches
 TRIAL_SEED = 100  # that no row reports
+GOES_ON = "the same line goes on from there"
 # Pairs among which each method chooses where there is time; the first is the comparison's own.
 GRID = (
     {"trunk": 1.0e-4, "head": 1.0e-3},
@@ -142,8 +143,14 @@ class OfStart:
         targets = [f"results/{self.name}/{file}" for file in files]
         call = [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores)]
         call += ["--resources", f"gpu={max(1, len(visible_devices()))}", "--configfile", str(self.file)]
-        if subprocess.run(call, cwd=project_root(), stdout=2, check=False).returncode:
-            raise ValueError("the workflow has failed, as said above; the same line goes on where it stopped")
+        with subprocess.Popen(call, cwd=project_root(), stdout=2) as process:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                _end(process)
+                raise
+        if status:
+            raise ValueError(f"the workflow has failed, as said above; {GOES_ON}")
 
 
 def work_of(classes: Classes, starts: Sequence[Start], *, size_px: int) -> Work:
@@ -153,6 +160,14 @@ def work_of(classes: Classes, starts: Sequence[Start], *, size_px: int) -> Work:
     digest = hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     slug = re.sub(r"[^a-z0-9]+", "_", classes.folder.resolve().name.lower()).strip("_")
     return Work(classes, tuple(starts), f"own_{slug or 'pictures'}_{digest}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a call that was interrupted too, from a terminal, or else end it."""
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.terminate()
 
 
 def cores_at_hand() -> int:

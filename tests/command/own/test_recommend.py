@@ -1,0 +1,97 @@
+"""``lookalike recommend``, as a person with a folder of classes calls it: one small run, and what is refused."""
+
+import json
+import re
+import shlex
+
+import pytest
+import torch
+from PIL import Image
+
+from figurines import write_figurines
+from lookalike.command import main
+from lookalike.command.own import recommending
+from lookalike.own.recommend import schedule
+from lookalike.own.recommend.schedule import Budget, Candidate
+
+
+@pytest.fixture
+def run(project, tmp_path, monkeypatch):
+    """Call in a project of its own; the exit status is returned."""
+    monkeypatch.chdir(project.root)
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "no hub"))
+    return lambda line: main(shlex.split(line))
+
+
+@pytest.mark.slow
+def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
+    project, run, capsys, monkeypatch, tmp_path
+):
+    drawn = tmp_path / "drawn"
+    write_figurines("birds", drawn, seed=0)
+    for place, folder in enumerate(sorted(folder for folder in drawn.rglob("images/*") if folder.is_dir())[::6]):
+        target = project.root / "my birds" / f"{place:02} {folder.name}"
+        target.mkdir(parents=True)
+        for picture in sorted(folder.iterdir())[:6]:
+            picture.rename(target / picture.name)
+    # Seconds of steps are the machine's: here as many as let one method fit.
+    monkeypatch.setattr(schedule, "BUDGETS", (Budget(4, 2, False, 1),))
+    monkeypatch.setattr(recommending, "measured", lambda part, workers: [
+        Candidate("ProxyAnchor", 0.1, 1.0), Candidate("Margin", 900.0, 1.0)
+    ])  # fmt: skip
+    line = "recommend 'my birds' --hours 0.5 --pictures-per-class 5 --cores 2 --out answer.html"
+    assert run(line) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Take ")
+    assert re.search(r"^\*? ?ProxyAnchor \+ DIML +tiny +\d+\.\d +[+-]\d+\.\d \(", told, re.MULTILINE)
+    assert re.search(r"^  Margin: takes .* for 2 seeds of 4 batches$", told, re.MULTILINE)
+    page, data = (project.root / "answer.html").read_text(), json.loads((project.root / "answer.json").read_text())
+    assert "6 classes are held out and decide, 6 classes train; half of the 12" in page
+    assert "at most 5 pictures take part" in page
+    labels = {each["label"]: each for each in data["rows"]}
+    assert labels.keys() == {"untrained", "untrained + structural matching", "ProxyAnchor", "ProxyAnchor + DIML"}
+    assert labels["ProxyAnchor"]["seeds"] == 2
+    assert labels["ProxyAnchor"]["training_s"] > 0 and labels["untrained"]["training_s"] is None
+
+    models = {path: path.stat().st_mtime_ns for path in project.root.rglob("models/**/*.safetensors")}
+    assert len(models) == 3
+    assert run(line) == 0  # again: nothing is done twice
+    assert capsys.readouterr().out == told
+    assert {path: path.stat().st_mtime_ns for path in project.root.rglob("models/**/*.safetensors")} == models
+
+    for next_line in data["next"]:
+        if not next_line.startswith("lookalike recommend"):
+            assert run(next_line.removeprefix("lookalike ")) == 0, next_line
+    (overlay,) = (project.root / "results").rglob("own_*_tiny_*.yaml")
+    query = next((project.root / "my birds").rglob("*.jpg"))
+    trained = f"search 'compared_proxy_anchor@pictures#1' '{query}' --in 'my birds' --configfile '{overlay}' --top 2"
+    assert run(trained) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("recommend nowhere", "nowhere: no such folder"),
+        ("recommend pictures", "pictures: 8 classes with 4 pictures or more are too few; 10 are enough"),
+        ("recommend pictures/class0", "pictures/class0 holds pictures and no class folders"),
+        ("recommend enough --hours 0", "--hours 0: it takes time above 0"),
+        ("recommend enough --hours nan", "--hours nan: it takes time above 0"),
+        ("recommend enough --cores 0", "--cores 0: at least 1 is needed"),
+        ("recommend enough --size 0", "--size 0: pictures have a side of at least 1 pixel"),
+        ("recommend enough --pictures-per-class 2", "2 pictures per class: at least 4 are needed"),
+        ("recommend enough --weights resnet18", "--weights resnet18: is NAME=FILE"),
+        ("recommend enough --out page.txt", "--out page.txt: the page is an .html file"),
+    ],
+)
+def test_wrong_input_is_one_line(project, run, capsys, line, said):
+    for place in range(12):
+        (project.root / "enough" / f"class{place}").mkdir(parents=True)
+        for number in range(4):
+            Image.new("RGB", (8, 8), (place, number, 0)).save(
+                project.root / "enough" / f"class{place}" / f"{number}.png"
+            )
+    assert run(line) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith(f"lookalike: {said}") and told.err.count("\n") == 1
+    assert told.out == ""
+    assert not (project.root / "results").exists()
