@@ -3,16 +3,19 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import pytest
 import torch
 from PIL import Image
 
-from figurines import write_figurines
+from figurines import PRESETS, write_figurines
 from lookalike.command import main
 from lookalike.command.own import recommending
 from lookalike.own.recommend import schedule
 from lookalike.own.recommend.schedule import Budget, Candidate
+
+FEW = {"train_classes": 9, "test_classes": 9, "images_per_class": (6,), "images_per_test_class": (6,)}
 
 
 @pytest.fixture
@@ -28,14 +31,14 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
     project, run, capsys, monkeypatch, tmp_path
 ):
     drawn = tmp_path / "drawn"
-    write_figurines("birds", drawn, seed=0)
-    for place, folder in enumerate(sorted(folder for folder in drawn.rglob("images/*") if folder.is_dir())[::6]):
+    write_figurines("birds", drawn, seed=0, parameters=replace(PRESETS["birds"], **FEW))
+    for place, folder in enumerate(sorted(folder for folder in drawn.rglob("images/*") if folder.is_dir())):
         target = project.root / "my birds" / f"{place:02} {folder.name}"
         target.mkdir(parents=True)
         for picture in sorted(folder.iterdir())[:6]:
             picture.rename(target / picture.name)
     # Seconds of steps are the machine's: here as many as let one method fit.
-    monkeypatch.setattr(schedule, "BUDGETS", (Budget(4, 2, False, 1),))
+    monkeypatch.setattr(schedule, "BUDGETS", (Budget(5, 2, True, 1),))
     monkeypatch.setattr(recommending, "measured", lambda part, workers: [
         Candidate("ProxyAnchor", 0.1, 1.0), Candidate("Margin", 900.0, 1.0)
     ])  # fmt: skip
@@ -44,10 +47,11 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
     told = capsys.readouterr().out
     assert told.startswith("Take ")
     assert re.search(r"^\*? ?ProxyAnchor \+ DIML +tiny +\d+\.\d +[+-]\d+\.\d \(", told, re.MULTILINE)
-    assert re.search(r"^  Margin: takes .* for 2 seeds of 4 batches$", told, re.MULTILINE)
+    assert re.search(r"^  Margin: takes .* for 2 seeds of 5 batches$", told, re.MULTILINE)
     page, data = (project.root / "answer.html").read_text(), json.loads((project.root / "answer.json").read_text())
-    assert "6 classes are held out and decide, 6 classes train; half of the 12" in page
+    assert "9 classes are held out and decide, 9 classes train; half of the 18" in page
     assert "at most 5 pictures take part" in page
+    assert "Rates of trunk and head: of 3 pairs the best in a trial of each method, of 1 batches" in page
     labels = {each["label"]: each for each in data["rows"]}
     assert labels.keys() == {"untrained", "untrained + structural matching", "ProxyAnchor", "ProxyAnchor + DIML"}
     assert labels["ProxyAnchor"]["seeds"] == 2

@@ -148,7 +148,11 @@ def _beneath(found: Recommendation) -> list[str]:
         "hold for other seeds and other classes of the kind; higher, lower, small (below 2 points of R@1, 1 of MAP@R) "
         "or undecided, with at most 1 % of the decided ones expected to be wrong."
     ]
-    costs = f"Milliseconds per query include representing a picture and a search among {int(found.row.queries.sum())}."
+    among = f"{int(found.row.queries.sum()):,}"
+    costs = (
+        f"Milliseconds per query: a picture represented, and searched among {among}, as the jobs took; their start is "
+        "in it, and weighs more the fewer the pictures."
+    )
     return [*(compared if found.level is not None else []), costs]
 
 
