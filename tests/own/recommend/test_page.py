@@ -21,7 +21,9 @@ def report(tmp_path):
     found = recommend([untrained(), matched(), row("ProxyAnchor", 60.0), row("Margin", 51.0, query_ms=None)])
     pairs = [Pair(("<a>", "b"), 7, 60, "<a>/0.png", "b/0.png")]
     lines = ["lookalike search a b --in 'c d'"]
-    return Report("pictures", found, pairs, tmp_path, {"Triplet": "takes 3 h"}, ["Half is held out."], lines)
+    return Report(
+        "pictures", found, pairs, tmp_path, {"Triplet": "takes 3 h", "Pull": "takes 3 h"}, ["Half is held out."], lines
+    )
 
 
 def test_the_page_shows_answer_rows_pairs_and_what_was_not_tried(report):
@@ -32,7 +34,13 @@ def test_the_page_shows_answer_rows_pairs_and_what_was_not_tried(report):
     assert "&lt;a&gt;" in shown and "<a>" not in shown
     assert shown.count("<tr class=") == 4
     assert len(re.findall('<tr class="chosen', shown)) == 1
-    for words in ("Triplet: takes 3 h", "Half is held out.", "7 of 60 pictures", "search a b", "Chance finds 4.8 %"):
+    for words in (
+        "Triplet, Pull: takes 3 h",
+        "Half is held out.",
+        "7 of 60 pictures",
+        "search a b",
+        "Chance finds 4.8 %",
+    ):
         assert words in shown
     assert "prefers-color-scheme: dark" in shown
     assert len(re.findall(r'alt="[^"]+"', shown)) == shown.count("<img")
@@ -45,7 +53,7 @@ def test_the_lines_mark_the_recommended_row_and_name_the_reference(report):
     assert re.match(r"\* ProxyAnchor +net +60\.0 +\+10\.0 \(\+.* to .*\), higher +30\.0 ", chosen)
     assert any(line.startswith("untrained ") and line.count("reference") == 2 for line in lines)
     assert any(line.startswith("Margin ") and "–" in line for line in lines)
-    assert "  Triplet: takes 3 h" in lines
+    assert "  Triplet, Pull: takes 3 h" in lines
 
 
 def test_the_data_are_json_with_every_number(report):

@@ -43,7 +43,9 @@ def test_structural_matching_is_recommended_only_where_it_is_decidedly_better():
     assert better.sentence.startswith("Take the untrained features of net with structural matching: R@1 60.0 %")
     open_ = recommend([untrained(spread=8), matched(51.0, spread=8), row("ProxyAnchor", 30.0)])
     assert not open_.row.structural and open_.reference.structural
-    assert open_.notes[0].startswith("Structural matching adds 1.0 points to untrained (net), which is not decided")
+    assert open_.notes[0].startswith(
+        "Structural matching adds 1.0 points of R@1 to untrained (net), which is not decided"
+    )
 
 
 def test_too_few_classes_to_decide_say_which_difference_could_be_told():

@@ -157,7 +157,10 @@ def _beneath(found: Recommendation) -> list[str]:
 
 
 def _not_tried(report: Report) -> list[str]:
-    return [f"{label}: {why}" for label, why in report.not_tried.items()]
+    labels: dict[str, list[str]] = {}
+    for label, why in report.not_tried.items():
+        labels.setdefault(why, []).append(label)
+    return [f"{', '.join(own)}: {why}" for why, own in labels.items()]
 
 
 def _pair(report: Report, pair: Pair) -> dict[str, Any]:

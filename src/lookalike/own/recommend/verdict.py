@@ -142,7 +142,9 @@ def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple
     if sibling.verdict == Verdict.LOWER:
         return reference, ()
     gain = -sibling.by[METRICS[0]].estimate.mean
-    note = f"Structural matching adds {gain:.1f} points to {sibling.row.name}, which is not decided; it costs more."
+    other = METRICS[1]
+    beside = f"; of {other} it is" if sibling.by[other].decision.verdict == Verdict.LOWER else ""
+    note = f"Structural matching adds {gain:.1f} points of R@1 to {sibling.row.name}, which is not decided{beside}."
     return sibling.row, (note,)
 
 
