@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ import yaml
 from safetensors import safe_open
 from torchvision.models import squeezenet1_1
 
-from figurines import write_figurines
+from figurines import PRESETS, write_figurines
 from lookalike.command import main
 from lookalike.files import read_tensors, unpacked_names
 from lookalike.own.recommend import schedule
@@ -23,18 +24,14 @@ from projects import ROOT, make_project, spoil
 LINE = "--cores 2 tables --configfile own.yaml"
 DOCUMENT = ROOT / "docs" / "own_pictures.md"
 
+FEW = {"train_classes": 11, "test_classes": 11, "images_per_class": (12,), "images_per_test_class": (12,)}
+
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def printed(tmp_path_factory):
-    """The two overlays of the documentation as printed, on figurines laid out as the first one says."""
-    project = make_project(tmp_path_factory.mktemp("printed") / "project")
-    blocks = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    for name, block in zip(("mine.yaml", "trial.yaml"), blocks, strict=False):
-        (project.root / name).write_text(block)
-    drawn = tmp_path_factory.mktemp("drawn") / "birds"
-    write_figurines("birds", drawn, seed=0)
+def lay_out(project, drawn):
+    """The pictures and weights that the documentation speaks of: figurines, with what is wrong in real folders."""
+    write_figurines("birds", drawn, seed=0, parameters=replace(PRESETS["birds"], **FEW))
     street = project.root / "pictures" / "street"
     classes = sorted(folder for folder in drawn.rglob("images/*") if folder.is_dir())
     for folder in classes[:20]:
@@ -50,6 +47,17 @@ def printed(tmp_path_factory):
     (project.root / "weights").mkdir()
     torch.manual_seed(0)
     torch.save(squeezenet1_1(weights=None).state_dict(), project.root / "weights" / "squeezenet1_1.pth")
+    return street
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """The two overlays of the documentation as printed, on figurines laid out as the first one says."""
+    project = make_project(tmp_path_factory.mktemp("printed") / "project")
+    blocks = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    for name, block in zip(("mine.yaml", "trial.yaml"), blocks, strict=False):
+        (project.root / name).write_text(block)
+    lay_out(project, tmp_path_factory.mktemp("drawn") / "birds")
     done = project.run(LINE.replace("own.yaml", "mine.yaml trial.yaml") + " --config tracking=False")
     assert done.returncode == 0, done.stdout + done.stderr
     return project
@@ -85,11 +93,10 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     assert call.stdout.splitlines()[0].split()[1].startswith(f"{folders[5].name}/")
 
 
-def test_the_documented_recommendation_runs_as_printed(printed, tmp_path, monkeypatch, capsys):
-    project = make_project(tmp_path / "project")
-    street = project.root / "pictures" / "street"
-    shutil.copytree(printed.root / "pictures" / "street", street, ignore=shutil.ignore_patterns("new", "drafts"))
-    shutil.copytree(printed.root / "weights", project.root / "weights")
+def test_the_documented_recommendation_runs_as_printed(project, tmp_path, monkeypatch, capsys):
+    street = lay_out(project, tmp_path / "drawn" / "birds")
+    for folder in ("new", "drafts"):  # which an overlay alone can say
+        shutil.rmtree(street / folder)
     (street / "few").mkdir()
     shutil.copy(next(street.rglob("*.jpg")), street / "few")
     monkeypatch.chdir(project.root)

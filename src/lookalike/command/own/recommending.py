@@ -8,11 +8,12 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ from lookalike.text import counted, human_seconds
 
 SIZE_PX, SIZE_PX_GPU = 128, 224
 MEASURED_CLASSES, MEASURED_PICTURES, MEASURED_STEPS = 10, 8, 3
-MEASURED_BESIDE = 8  # threads that measure at once, at most
+MEASURED_BESIDE = 8  # cores that are busy meanwhile, at most
 STARTING_S = 2.0  # of a job, beside what it does
 NO_TIME = "the time was over before a step of it was measured"
 PAGE, SCHEDULE = "recommendation.html", "schedule.json"
@@ -275,8 +276,8 @@ def _workers(cores: int) -> int:
 def measured(part: OfStart, *, workers: int = 1) -> list[Candidate]:
     """The trainings from a network in the order in which they are tried, each with what it takes here.
 
-    A few steps of each kind of training are measured, by as many threads at once as trainings will run side by side;
-    what a search takes is known from the untrained rows.
+    A few steps of each kind of training are measured, with as many cores busy as trainings will run side by side; what
+    a search takes is known from the untrained rows.
     """
     plan = part.plan(part.overlay())
     trainings = {each.label: each for each in trainings_of(plan, DATASET)}
@@ -323,19 +324,34 @@ def _step_seconds(part: OfStart, plan: Plan, train: Settings, workers: int) -> f
     paths, classes = [root / path for path in rows["path"]], torch.from_numpy(labels.astype(np.int64))
     device = device_at_hand()[0]
 
-    def step_ms(_: int) -> float:
-        with tempfile.TemporaryDirectory() as folder:
-            own = Path(folder)
-            return measure_kind(train, paths, classes, device=device, steps=MEASURED_STEPS, folder=own).step_ms
-
-    beside = 1 if device.type == "cuda" else min(workers, MEASURED_BESIDE)
+    beside = 0 if device.type == "cuda" else min(workers, MEASURED_BESIDE) - 1
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with redirect_stdout(io.StringIO()), ThreadPoolExecutor(beside) as pool:
-            return max(pool.map(step_ms, range(beside))) / 1000
+        with _busy(beside), tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+            found = measure_kind(train, paths, classes, device=device, steps=MEASURED_STEPS, folder=Path(folder))
     finally:
         torch.set_num_threads(threads)
+    return found.step_ms / 1000
+
+
+@contextmanager
+def _busy(threads: int) -> Iterator[None]:
+    """Keep some cores at work, as trainings side by side do; networks themselves cannot be built by threads."""
+    done = Event()
+
+    def work() -> None:
+        maps, weights = torch.randn(8, 32, 56, 56), torch.randn(32, 32, 3, 3)
+        while not done.is_set():
+            torch.nn.functional.conv2d(maps, weights)
+
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        for _ in range(threads):
+            pool.submit(work)
+        try:
+            yield
+        finally:
+            done.set()
 
 
 def _tell(line: str) -> None:
