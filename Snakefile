@@ -25,6 +25,7 @@ include: "workflow/rules/mutations.smk"
 include: "workflow/rules/claims.smk"
 include: "workflow/rules/benchmarks.smk"
 include: "workflow/rules/fidelity.smk"
+include: "workflow/rules/explanations.smk"
 
 
 onstart:

@@ -4,11 +4,13 @@ import pytest
 import yaml
 
 from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.explanations import explainers, explanation_rows, read_explanations
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
 from projects import ROOT
 
 OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem != "birds_long"]
+OF_THEIR_OWN = [path for path in OVERLAYS if isinstance(yaml.safe_load(path.read_text()).get("rates"), dict)]
 CONFIG = {"seeds": [0], "archives": "data/archives", "tracking": False, "scale": "mini"}
 
 
@@ -17,13 +19,29 @@ def plan_of(path):
 
 
 @pytest.mark.parametrize("path", OVERLAYS, ids=lambda path: path.stem)
-def test_every_overlay_resolves_with_its_trials_and_its_claims(path):
+def test_every_overlay_resolves_with_its_claims(path):
     plan = plan_of(path)
     assert plan.scale == path.stem
     assert len(plan.runs)
+    assert claim_runs(plan, read_claims(plan))
+
+
+@pytest.mark.parametrize("path", OF_THEIR_OWN, ids=lambda path: path.stem)
+def test_every_overlay_that_chooses_rates_resolves_with_its_trials(path):
+    plan = plan_of(path)
     grid = len(plan.rates["grid"])
     assert len(trials(plan)) % grid == 0
-    assert claim_runs(plan, read_claims(plan))
+
+
+def test_no_species_whose_explanations_are_measured_is_learned_from():
+    plan = plan_of(ROOT / "params" / "overlays" / "parts.yaml")
+    explained = plan.datasets["cub10"].specification
+    assert explained["trained_on"] == "cub100"
+    # Of cub100, whose classes are numbered in the order of all 200, the first four are among the ten.
+    assert plan.datasets["cub100"].specification["classes"]["train"][0] == 5
+    rows = explanation_rows(plan, read_explanations(plan))
+    assert {(row["dataset"], row["recipe"], row["seed"]) for row in rows} == {("cub10", "untrained", 0)}
+    assert {row["explainer"] for row in rows} == set(explainers()) - {"graph"}
 
 
 def test_the_birds_fill_every_cub_column_of_every_table_of_the_papers():

@@ -81,6 +81,7 @@ wildcard_constraints:
     table=r"[a-z][a-z0-9_]*",
     mutation=r"[a-z][a-z0-9_]*",
     trial=r"\d+",
+    explainer=r"[a-z][a-z0-9_]*",
 
 
 def committed(file):

@@ -17,6 +17,14 @@ from lookalike.checks import require_known
 from lookalike.metrics.names import OF_ATTENTION
 from lookalike.parameters import Settings
 from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.digests import recipe_digest
+from lookalike.plan.explanations import (
+    PROTOCOL,
+    check_explainer,
+    explained_datasets,
+    explanation_rows,
+    read_explanations,
+)
 from lookalike.plan.fidelity import departures
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.inputs import Inputs
@@ -37,13 +45,14 @@ class Evidence:
         recorded: whether Snakemake knows how a file was made.
 
     Raises:
-        ValueError: for a claim or a figure of ``params/`` that cannot be.
+        ValueError: for a claim, a figure or an explanation of ``params/`` that cannot be.
     """
 
     def __init__(self, inputs: Inputs, recorded: Callable[[str], bool]) -> None:
         self.inputs, self.plan, self._recorded = inputs, inputs.plan, recorded
         self.claims = read_claims(self.plan)
         self.figures = read_figures(self.plan)
+        self.explanations = read_explanations(self.plan)
         self._claimed = claim_runs(self.plan, self.claims)
 
     def metrics_of_table(self, wildcards: Any) -> list[str]:
@@ -151,6 +160,55 @@ class Evidence:
         layouts = sorted({run["layout"] for run in figure_runs(self.plan, entry)})
         named = [wildcards.figure, entry.get("options", {}), layouts]
         return code_digest(["lookalike.stages.figures:figures"], named)
+
+    def neutral_embeddings(self, wildcards: Any) -> str:
+        """Embeddings under which the triplets of a data set are drawn."""
+        neutral = self.explanations["neutral"]
+        self.plan.check_run(neutral["recipe"], wildcards.dataset)
+        return self.inputs.stored("embeddings", neutral["recipe"], wildcards.dataset, neutral["seed"])
+
+    def explained_model(self, wildcards: Any) -> str:
+        """Model of a job that measures its explanations."""
+        self.plan.refuse_unknown(recipe=wildcards.recipe, dataset=wildcards.dataset)
+        check_explainer(self.plan, wildcards.recipe, wildcards.dataset, wildcards.explainer)
+        return self.inputs.result_of("model")(wildcards)
+
+    @property
+    def protocol(self) -> Settings:
+        """How all explanations are measured."""
+        return {key: self.explanations[key] for key in PROTOCOL}
+
+    def code_of_explanation(self, wildcards: Any) -> str:
+        """Digest of the code that measures one method's explanations of a recipe's model."""
+        sections = self.plan.settings(wildcards.recipe, wildcards.dataset, "train")
+        chosen = {"explained": [wildcards.explainer, *self.explanations["substitutes"]]}
+        return recipe_digest(["lookalike.stages.explain:explain"], sections | chosen)
+
+    def triplets_of_explanations(self, wildcards: Any) -> list[str]:
+        """Files with the triplets, a data set after the other."""
+        datasets = explained_datasets(self.plan, self.explanations)
+        return [f"{self.inputs.results_folder}/explanations/{each.name}.triplets.csv" for each in datasets]
+
+    def measures_of_explanations(self, wildcards: Any) -> list[str]:
+        """Files with what was measured of the rows of the table, in their order."""
+        return [self._measures(row) for row in explanation_rows(self.plan, self.explanations)]
+
+    def metrics_of_explanations(self, wildcards: Any) -> list[str]:
+        """Files with the metrics of the explained runs, in the order of the rows."""
+        rows = explanation_rows(self.plan, self.explanations)
+        return [self.inputs.stored("metrics", row["recipe"], row["dataset"], row["seed"]) for row in rows]
+
+    def rows_of_explanations(self, wildcards: Any, input: Any) -> Runs:
+        """Rows of the table of explanations, one for each seed."""
+        rows = explanation_rows(self.plan, self.explanations)
+        self._check_results(input.metrics, [(row["recipe"], row["dataset"]) for row in rows])
+        return rows
+
+    def _measures(self, row: dict[str, Any]) -> str:
+        trained_on = self.plan.training_dataset(row["recipe"], row["dataset"])
+        recipe = self.plan.shared("train", row["recipe"], trained_on)
+        folder = f"{self.inputs.results_folder}/explanations/{recipe}/{row['dataset']}"
+        return f"{folder}/{row['explainer']}-seed{row['seed']}.json"
 
     def _check_results(self, files: Iterable[Any], runs: Sequence[tuple[str, str]]) -> None:
         """Refuse metrics of older code among the files of runs, each given as recipe and data set."""

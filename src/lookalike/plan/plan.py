@@ -63,6 +63,7 @@ class Plan:
         self.overlay = scale.overlay  # what the scale lays over every recipe
         self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
         self.rates_of: str = scale.rates_of
+        self.explanations: Settings = scale.settings.get("explanations", {})  # over params/explanations.yaml
         self._chosen_rates = chosen_rates(scale.rates_of)
         self.datasets = scale.datasets
         self._recipes, self._papers = read_recipes()

@@ -1,5 +1,7 @@
 """All measures of a method on the same triplets, and what controls must reach."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -47,7 +49,16 @@ def found(name, method, triplets):
 def test_every_measure_has_a_number_per_triplet(triplets, name, method):
     values = found(name, method, triplets)
     assert all(each.shape == (COUNT,) and each.dtype == torch.float64 for each in values.values())
-    for key in ("deletion_blur", "deletion_mean", "inside", "partner", "weights", "planted", "milliseconds"):
+    for key in (
+        "deletion_blur",
+        "deletion_mean",
+        "inside",
+        "partner",
+        "weights",
+        "planted",
+        "planted_hit",
+        "milliseconds",
+    ):
         defined = values[key].isfinite()  # a map of attention may be empty, and then says nothing
         assert defined.any() if method == "attention" else defined.all(), key
     assert ("pck@0.1" in values) == (method in ("activation", "structure"))
@@ -112,3 +123,25 @@ def test_a_map_without_the_partner_does_not_change_with_it_and_draws_are_shared(
     again = found("embedder", "class_agnostic", triplets)
     for name in values.keys() - {"milliseconds"}:
         torch.testing.assert_close(values[name], again[name], equal_nan=True)
+
+
+def test_what_is_not_known_of_pictures_is_not_measured(triplets):
+    model = model_of("embedder")
+
+    def names(**changes):
+        arguments = (explainer("activation", seed=0), model, scores_of(model, "activation"))
+        found = measured(*arguments, replace(triplets, **changes), seed=0, side=SIDE, steps=2, substitutes=["mean"])
+        return set(found)
+
+    whole = names()
+    assert {"deletion_mean", "whole_mean"} <= whole and "deletion_blur" not in whole
+    assert whole - names(parts=None) == {name for name in whole if "@" in name} | {"agreement"}
+    assert whole - names(reach=None) == {name for name in whole if "@" in name}
+    assert whole - names(objects=None) == {"inside"}
+
+
+def test_an_unknown_substitute_is_refused(triplets):
+    model = model_of("embedder")
+    arguments = (explainer("activation", seed=0), model, scores_of(model, "activation"), triplets)
+    with pytest.raises(ValueError, match="substitute: unknown 'grey'"):
+        measured(*arguments, seed=0, side=SIDE, substitutes=["grey"])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lookalike.explanations.quality.planted import area_share, draw_boxes, planted, planted_hits
+from lookalike.explanations.quality.planted import area_share, draw_boxes, planted, planted_hits, planted_rank
 from lookalike.explanations.quality.pooled import pooled
 
 
@@ -60,11 +60,39 @@ def test_a_map_that_says_nothing_hits_by_the_area_of_the_box():
         assert area_share(boxes).tolist() == pytest.approx([4 / 49] * 3)
 
 
-def test_a_monotone_change_of_a_map_changes_no_hit():
+def test_the_rank_counts_pairs_of_cells_in_and_outside_of_the_box():
+    maps = torch.randint(0, 5, (30, 6, 6), generator=generator()).float()
+    boxes = draw_boxes(30, generator(1), side=6, box=2)
+    for seen, box, rank in zip(maps, boxes, planted_rank(maps, boxes), strict=True):
+        pairs = [(inner > outer) + 0.5 * (inner == outer) for inner in seen[box] for outer in seen[~box]]
+        assert float(rank) == pytest.approx(float(sum(pairs)) / len(pairs))
+
+
+def test_the_true_difference_has_the_first_rank_its_opposite_the_last_and_chance_is_half():
+    images, donors = torch.randn(2, 20, 3, 28, 28, generator=generator())
+    boxes = draw_boxes(20, generator())
+    difference = pooled((planted(images, donors, boxes) - images).abs().sum(dim=1))
+    assert planted_rank(difference, boxes).tolist() == [1] * 20
+    assert planted_rank(-difference, boxes).tolist() == [0] * 20
+    assert planted_rank(torch.ones(20, 14, 14), boxes).tolist() == [0.5] * 20
+    ranks = planted_rank(torch.rand(2000, 14, 14, generator=generator()), draw_boxes(2000, generator(1)))
+    assert abs(float(ranks.mean()) - 0.5) < 4 * float(ranks.std()) / 2000**0.5
+
+
+def test_a_map_that_is_cut_off_at_zero_is_ranked_by_all_its_cells():
+    boxes = draw_boxes(50, generator())
+    alike = torch.rand(50, 14, 14, generator=generator()).masked_fill(boxes, 0)  # what is planted is not alike
+    alike = alike.masked_fill(torch.rand(50, 14, 14, generator=generator()) < 0.5, 0)  # nor is much else
+    assert (planted_hits(-alike, boxes) < 0.25).all()
+    assert (planted_rank(-alike, boxes) > 0.7).all()
+
+
+def test_a_monotone_change_of_a_map_changes_no_rank_and_no_hit():
     maps, boxes = torch.randn(50, 14, 14, generator=generator()), draw_boxes(50, generator(), box=7)
     found = planted_hits(maps, boxes)
     assert torch.equal(planted_hits(maps.exp(), boxes), found)
     assert 0 < float(found.mean()) < 1
+    assert torch.equal(planted_rank(maps.exp(), boxes), planted_rank(maps, boxes))
 
 
 def test_what_does_not_fit_is_refused():
@@ -76,3 +104,5 @@ def test_what_does_not_fit_is_refused():
         planted(images, images, draw_boxes(3, generator()))
     with pytest.raises(ValueError, match=r"maps have shape \(2, 7, 7\), they must have that of boxes, \(2, 14, 14\)"):
         planted_hits(torch.zeros(2, 7, 7), draw_boxes(2, generator()))
+    with pytest.raises(ValueError, match=r"maps have shape \(2, 7, 7\), they must have that of boxes"):
+        planted_rank(torch.zeros(2, 7, 7), draw_boxes(2, generator()))

@@ -31,6 +31,11 @@ def spearman(first: Tensor, second: Tensor, kept: Tensor | None = None) -> Tenso
     return (one * other).sum(dim=1) / (one.square().sum(dim=1) * other.square().sum(dim=1)).sqrt()
 
 
+def mean_ranks(values: Tensor) -> Tensor:
+    """Ranks of each row ``(N, M)`` from 0, float64; equal values share their mean rank."""
+    return _ranks(values.double(), torch.ones_like(values, dtype=torch.bool))
+
+
 def _ranks(values: Tensor, kept: Tensor) -> Tensor:
     """Mean ranks ``(N, M)`` from 0; what is not kept comes after all others."""
     values = values.masked_fill(~kept, torch.inf)

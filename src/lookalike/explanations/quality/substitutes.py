@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor
 from torchvision.transforms.v2 import functional as tv
 
@@ -36,3 +38,11 @@ def plain(images: Tensor, colour: Tensor) -> Tensor:
             f"colour has shape {tuple(colour.shape)}, it must be ({images.shape[1]},), one value a channel"
         )
     return colour.to(images)[:, None, None].expand_as(images)
+
+
+def mean_colour(images: Tensor) -> Tensor:
+    """Images of the colour that normalisation takes for the mean: zero everywhere."""
+    return plain(images, images.new_zeros(images.shape[1]))
+
+
+SUBSTITUTES: dict[str, Callable[[Tensor], Tensor]] = {"blur": blurred, "mean": mean_colour}

@@ -1,0 +1,243 @@
+"""How good explanations are, over many pairs and a few trainings: numbers, and a table for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from lookalike.explanations.quality.deletion import normalised
+from lookalike.explanations.quality.interval import over_pairs
+from lookalike.plan.explanations import CONTROLS
+from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable, Row, Section
+
+PLACE = ["block", "dataset", "label", "recipe", "explainer"]
+CELLS = [*PLACE, "column", "mean", "low", "high", "pairs", "seeds", "reason"]
+ERROR = 0.05
+RECALL = "R@1"
+NOTHING = "no triplet has a value in every training"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Attributes:
+        name: of the measure.
+        heading: what readers see.
+        says: what it is, which way is better, and what chance or a known map reaches.
+        form: of a number.
+        beside: measures that stand in the same cell, with a word each.
+    """
+
+    name: str
+    heading: str
+    says: str
+    form: str = "{:.2f}"
+    beside: tuple[tuple[str, str], ...] = ()
+
+
+PCK = (
+    "the share of an anchor's parts that evidence from place to place leads to the same part of the positive, within "
+    "{} of the longer side of its box; higher is better, up to what the method's grid can hold (*of*), and only above "
+    "what staying in the same place reaches (*stay*)"
+)
+COLUMNS = (
+    Column(RECALL, "R@1", "of the model that is explained, in percent: the price of its explanation", "{:.1f}"),
+    Column(
+        "deletion_blur",
+        "deletion, blur",
+        "the triplet's margin s(a, p) - s(a, n) while patches of the anchor are blurred, least relevant first minus "
+        "most relevant first, as a share of what margins lose when all is blurred; higher is better, 0 is chance",
+    ),
+    Column("deletion_mean", "deletion, mean", "the same with patches of the mean colour; trust what both agree on"),
+    Column(
+        "agreement",
+        "part agreement",
+        "Spearman's correlation of what both maps of a pair say of the parts that both show, less that with a random "
+        "partner; higher is better, 0 is chance",
+    ),
+    Column("pck@0.1", "PCK@0.1", PCK.format(0.1), beside=(("ceiling@0.1", "of"), ("same_place@0.1", "stay"))),
+    Column("pck@0.2", "PCK@0.2", PCK.format(0.2), beside=(("ceiling@0.2", "of"), ("same_place@0.2", "stay"))),
+    Column(
+        "inside",
+        "inside",
+        "share of the anchor's map (what is above zero) that lies on the object, less that of a bell in the middle; "
+        "higher is better, 0 is no better than guessing the middle",
+    ),
+    Column(
+        "partner",
+        "partner randomisation",
+        "Spearman's correlation of the anchor's map with that beside a random picture; lower is better, 1 is a map "
+        "that does not know the partner",
+    ),
+    Column(
+        "weights",
+        "weight randomisation",
+        "the same with the map of a network whose weights are shuffled; lower is better, 1 is a map that does not know "
+        "the network",
+    ),
+    Column(
+        "planted",
+        "planted difference",
+        "of two equal pictures one has a box of another picture: how probably a cell of the box shows more difference "
+        "than one outside. It rests on the order of cells alone, so that maps without a sum have it like others; of "
+        "those that only show what is alike the lowest cells count as different. Higher is better, 0.5 is chance",
+    ),
+    Column("planted_hit", "planted, first", "how often the first of all cells lies in that box; higher is better"),
+    Column(
+        "gap",
+        "completeness gap",
+        "how far the evidence's sum is from the measure that it explains, relative to it; 0 is exact",
+        "{:.0e}",
+    ),
+    Column(
+        "milliseconds", "ms per pair", "time of a map of each image on this machine, with what ran beside it", "{:.3g}"
+    ),
+)
+
+
+def explanation_cells(
+    rows: Sequence[Mapping[str, Any]], measures: Sequence[Mapping[str, Any]], recalls: Sequence[float]
+) -> pd.DataFrame:
+    """One row per row of the table and measure: mean and 95 % interval over triplets and seeds.
+
+    Args:
+        rows: as `lookalike.plan.explanations.explanation_rows` gives them.
+        measures: content of the files of the stage ``explain``, in the order of the rows.
+        recalls: R@1 of the runs as fractions, in the same order.
+
+    Returns:
+        Columns `CELLS`; a measure that is not there has a reason in place of numbers.
+    """
+    found: dict[tuple[str, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        found.setdefault(tuple(row[name] for name in PLACE), []).append(number)
+    lines = []
+    for place, numbers in found.items():
+        own = [measures[number] for number in numbers]
+        values = _values(own)
+        values[RECALL] = torch.tensor([[100 * recalls[number]] for number in numbers], dtype=torch.float64)
+        listed = [name for column in COLUMNS for name in (column.name, *(each for each, _ in column.beside))]
+        reasons = own[0]["reasons"]
+        for name in listed:
+            if name in values or name in reasons:
+                line = _estimated(values[name]) if name in values else {"reason": reasons[name]}
+                lines.append(dict(zip(PLACE, place, strict=True)) | {"column": name} | line)
+    return pd.DataFrame(lines, columns=CELLS)
+
+
+def readers_table(
+    settings: Mapping[str, Any],
+    cells: pd.DataFrame,
+    *,
+    counts: Mapping[str, int],
+    objects: Mapping[str, str],
+    scale: str,
+) -> ReaderTable:
+    """The table for readers, a section for each block and data set.
+
+    Args:
+        settings: as `lookalike.plan.explanations.read_explanations` gives them.
+        cells: as `explanation_cells` gives them.
+        counts: triplets of each data set.
+        objects: what said where the object is, by data set; empty where nothing does.
+        scale: what the scale calls itself.
+    """
+    sections = []
+    for (block, dataset), own in cells.groupby(["block", "dataset"], sort=False):
+        heading = f"{block}: {dataset}"
+        sections.append(
+            Section(str(dataset), heading, "", tuple(_remarks(own, counts[str(dataset)])), measured=_grid(own))
+        )
+    return ReaderTable("explanations", settings["title"], _notes(settings, counts, objects, scale), sections)
+
+
+def _values(measures: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+    """By measure ``(S, T)``, NaN where there is no value; deletion in units of what margins have to lose."""
+
+    def stacked(name: str) -> Tensor:
+        columns = [[torch.nan if value is None else value for value in each["values"][name]] for each in measures]
+        return torch.tensor(columns, dtype=torch.float64)
+
+    values = {name: stacked(name) for name in measures[0]["values"]}
+    for name in [each for each in values if each.startswith("deletion_")]:
+        whole = values.pop(name.replace("deletion", "whole"))
+        values[name] = torch.stack([normalised(area, lost) for area, lost in zip(values[name], whole, strict=True)])
+    return values
+
+
+def _estimated(values: Tensor) -> dict[str, Any]:
+    if not bool((~values.isnan()).all(dim=0).any()):
+        return {"reason": NOTHING}
+    estimate = over_pairs(values)
+    low, high = estimate.interval(ERROR)
+    return {"mean": estimate.mean, "low": low, "high": high, "pairs": estimate.classes, "seeds": estimate.seeds}
+
+
+def _grid(cells: pd.DataFrame) -> Grid:
+    lines = []
+    for (label, explainer), own in cells.groupby(["label", "explainer"], sort=False):
+        by_name = own.set_index("column").to_dict("index")
+        texts = [Cell(_text(column, by_name)) for column in COLUMNS]
+        lines.append(Row((Cell(str(label)), *texts), trivial=explainer in CONTROLS))
+    return Grid(("explanation", *(column.heading for column in COLUMNS)), tuple(lines))
+
+
+def _text(column: Column, cells: Mapping[Any, Mapping[Any, Any]]) -> str:
+    cell = cells.get(column.name)
+    if cell is None or isnan(cell["mean"]):
+        return DASH
+    text = column.form.format(cell["mean"])
+    if not isnan(cell["high"]):
+        text += f" ± {column.form.format(cell['high'] - cell['mean'])}"
+    beside = [f"{word} {column.form.format(cells[name]['mean'])}" for name, word in column.beside if name in cells]
+    return f"{text} ({', '.join(beside)})" if beside else text
+
+
+def _remarks(cells: pd.DataFrame, count: int) -> list[str]:
+    """Why numbers are missing, and how many triplets are behind those that are not behind all."""
+    headings = {column.name: column.heading for column in COLUMNS}
+    shown = cells[cells["column"].isin(headings)]
+    remarks = []
+    for reason, own in shown[shown["reason"].notna()].groupby("reason", sort=False):
+        by_label = own.groupby("label", sort=False)["column"].agg(
+            lambda names: ", ".join(headings[name] for name in names)
+        )
+        parts = [
+            f"{columns} of {', '.join(labels.index)}" for columns, labels in by_label.groupby(by_label, sort=False)
+        ]
+        remarks.append(f"Empty, as {reason}: {'; '.join(parts)}.")
+    fewer = shown[shown["pairs"].notna() & (shown["pairs"] < count) & (shown["column"] != RECALL)]
+    if len(fewer):
+        spans = [
+            f"{headings[str(name)]} {int(own.min())} to {int(own.max())}"
+            for name, own in fewer.groupby("column", sort=False)["pairs"]
+        ]
+        remarks.append(
+            f"Of {count} triplets fewer are behind {', '.join(spans)}: nothing is defined where parts are hidden or a "
+            "map is the same everywhere."
+        )
+    return remarks
+
+
+def _notes(settings: Mapping[str, Any], counts: Mapping[str, int], objects: Mapping[str, str], scale: str) -> list[str]:
+    drawn = ", ".join(f"{count} of {dataset}" for dataset, count in counts.items())
+    named = ", ".join(f"its {what} on {dataset}" for dataset, what in objects.items() if what)
+    side = settings["grid"]
+    return [
+        f"Scale: {scale}. Mean ± half of the 95 % interval over triplets and seeds (crossed random effects; over "
+        f"triplets alone where a model has one seed). Triplets (drawn: {drawn}; seed {settings['seed']}) are anchors, "
+        f"each with its nearest picture of its class and of another under `{settings['neutral']['recipe']}`, and a "
+        f"random partner: the same for all rows. Maps are pooled to {side} x {side} cells, deletion takes "
+        f"{settings['steps']} steps"
+        + (f"; the object is {named}." if named else ".")
+        + " Rows in italics are controls, which know neither the pair nor the model. Do not rank rows of different "
+        "models by small differences: each explains another similarity.",
+        "\n".join(f"- {column.heading}: {column.says}." for column in COLUMNS),
+    ]

@@ -1,0 +1,14 @@
+"""Put the quality of all explanations into one table."""
+
+from lookalike.running.jobs import job_log
+from lookalike.stages.explanations_table import explanations_table
+
+with job_log("explanations_table", snakemake.log[0]):
+    explanations_table(
+        snakemake.params.settings,
+        snakemake.params.rows,
+        scale=snakemake.params.scale,
+        measures=snakemake.input.measures,
+        metrics=snakemake.input.metrics,
+        output=snakemake.output[0].removesuffix(".csv"),
+    )
