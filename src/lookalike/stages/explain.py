@@ -61,7 +61,7 @@ def explain(
     network, about = load_model(model)
     if method not in CONTROLS:
         require_known(f"{model}, method", method, methods_of(network))
-    network.to(device)
+    network.to(device).to(memory_format=torch.channels_last)  # half the time on a processor
     view = about["settings"]["test_image"]
     known = read_annotations(manifest, root, view, layout)
     drawn = pd.read_csv(triplets, dtype=str, keep_default_na=False)
