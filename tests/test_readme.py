@@ -7,6 +7,7 @@ import pytest
 
 from lookalike.parameters import read
 from lookalike.plan.claims import claim_runs, read_claims
+from lookalike.plan.explanations import explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
@@ -39,6 +40,11 @@ def runs_of(plan, target):
     if target == "claims":
         runs = claim_runs(plan, read_claims(plan))
         return [(run[side], run["dataset"], run["seed"]) for run in runs for side in ("changed", "baseline")]
+    if target == "explanations":
+        settings = read_explanations(plan)
+        neutral = settings["neutral"]["recipe"], settings["neutral"]["seed"]
+        rows_of = [(row["recipe"], row["dataset"], row["seed"]) for row in explanation_rows(plan, settings)]
+        return rows_of + [(neutral[0], dataset, neutral[1]) for _, dataset, _ in rows_of]
     if target == "fidelity":
         return rows(trial_runs(plan)) + rows(trial_runs(plan), "unchanged")
     if target == "all":
@@ -53,7 +59,9 @@ def test_a_target_trains_as_often_as_the_readme_says(scale):
     )
     said = {target: int(count) for target, count in re.findall(line, README, re.MULTILINE)}
     assert said.keys() == (
-        {"regression"} if scale == "ci" else {"tables", "ablations", "figures", "all", "grid", "claims", "fidelity"}
+        {"regression"}
+        if scale == "ci"
+        else {"tables", "ablations", "figures", "all", "grid", "claims", "fidelity", "explanations"}
     )
     plan = plan_of(scale)
     counted = {target: len({training_of(plan, *run) for run in runs_of(plan, target)}) for target in said}

@@ -80,6 +80,17 @@ def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at
 
 
 @pytest.mark.slow
+def test_an_explainer_is_measured_by_its_name(copy):
+    made = "results/own/explanations/compared_margin/pictures/nearest-seed0.json"
+    call(copy, f"--cores 2 --configfile own.yaml -- {made}")
+    measures = json.loads((copy.root / made).read_text())
+    assert measures["method"] == "nearest" and len(measures["values"]["partner"]) == 24
+    assert measures["reasons"]["gap"] == "the method has no sum"
+    planned = call(copy, "-n --cores 2 -- explanations")
+    assert "Explain compared_proxy_anchor on figurines_birds by nearest, seed 0" in planned
+
+
+@pytest.mark.slow
 def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
     call(copy, "--cores 2 -- data/splits/figurines_aviary.csv")
     with (copy.root / "data/splits/figurines_aviary.csv").open() as stream:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lookalike.explanations.quality.deletion import normalised
 from lookalike.explanations.quality.interval import over_pairs
+from lookalike.explanations.quality.planted import BOX
 from lookalike.plan.explanations import CONTROLS
 from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable, Row, Section
 
@@ -33,6 +34,7 @@ class Column:
         says: what it is, which way is better, and what chance or a known map reaches.
         form: of a number.
         beside: measures that stand in the same cell, with a word each.
+        spread: whether its interval is shown.
     """
 
     name: str
@@ -40,13 +42,9 @@ class Column:
     says: str
     form: str = "{:.2f}"
     beside: tuple[tuple[str, str], ...] = ()
+    spread: bool = True
 
 
-PCK = (
-    "the share of an anchor's parts that evidence from place to place leads to the same part of the positive, within "
-    "{} of the longer side of its box; higher is better, up to what the method's grid can hold (*of*), and only above "
-    "what staying in the same place reaches (*stay*)"
-)
 COLUMNS = (
     Column(RECALL, "R@1", "of the model that is explained, in percent: the price of its explanation", "{:.1f}"),
     Column(
@@ -62,8 +60,20 @@ COLUMNS = (
         "Spearman's correlation of what both maps of a pair say of the parts that both show, less that with a random "
         "partner; higher is better, 0 is chance",
     ),
-    Column("pck@0.1", "PCK@0.1", PCK.format(0.1), beside=(("ceiling@0.1", "of"), ("same_place@0.1", "stay"))),
-    Column("pck@0.2", "PCK@0.2", PCK.format(0.2), beside=(("ceiling@0.2", "of"), ("same_place@0.2", "stay"))),
+    Column(
+        "pck@0.1",
+        "PCK@0.1",
+        "share of an anchor's parts that evidence from place to place leads to the same part of the positive, within a "
+        "tenth of the longer side of its box; higher is better, up to what the method's grid can hold (of), and only "
+        "above what staying in the same place reaches (stay)",
+        beside=(("ceiling@0.1", "of"), ("same_place@0.1", "stay")),
+    ),
+    Column(
+        "pck@0.2",
+        "PCK@0.2",
+        "the same within a fifth; higher is better",
+        beside=(("ceiling@0.2", "of"), ("same_place@0.2", "stay")),
+    ),
     Column(
         "inside",
         "inside",
@@ -89,15 +99,24 @@ COLUMNS = (
         "than one outside. It rests on the order of cells alone, so that maps without a sum have it like others; of "
         "those that only show what is alike the lowest cells count as different. Higher is better, 0.5 is chance",
     ),
-    Column("planted_hit", "planted, first", "how often the first of all cells lies in that box; higher is better"),
+    Column(
+        "planted_hit",
+        "planted, first",
+        "how often the first of all cells lies in that box; higher is better, {chance:.2f} is chance",
+    ),
     Column(
         "gap",
         "completeness gap",
         "how far the evidence's sum is from the measure that it explains, relative to it; 0 is exact",
         "{:.0e}",
+        spread=False,
     ),
     Column(
-        "milliseconds", "ms per pair", "time of a map of each image on this machine, with what ran beside it", "{:.3g}"
+        "milliseconds",
+        "ms per pair",
+        "time of a map of each image on this machine, with whatever ran beside it; lower is better",
+        "{:.3g}",
+        spread=False,
     ),
 )
 
@@ -181,23 +200,29 @@ def _estimated(values: Tensor) -> dict[str, Any]:
 
 
 def _grid(cells: pd.DataFrame) -> Grid:
+    columns = [column for column in COLUMNS if column.name in set(cells["column"])]
     lines = []
     for (label, explainer), own in cells.groupby(["label", "explainer"], sort=False):
         by_name = own.set_index("column").to_dict("index")
-        texts = [Cell(_text(column, by_name)) for column in COLUMNS]
+        texts = [Cell(_text(column, by_name)) for column in columns]
         lines.append(Row((Cell(str(label)), *texts), trivial=explainer in CONTROLS))
-    return Grid(("explanation", *(column.heading for column in COLUMNS)), tuple(lines))
+    return Grid(("explanation", *(column.heading for column in columns)), tuple(lines))
 
 
 def _text(column: Column, cells: Mapping[Any, Mapping[Any, Any]]) -> str:
     cell = cells.get(column.name)
     if cell is None or isnan(cell["mean"]):
         return DASH
-    text = column.form.format(cell["mean"])
-    if not isnan(cell["high"]):
-        text += f" ± {column.form.format(cell['high'] - cell['mean'])}"
-    beside = [f"{word} {column.form.format(cells[name]['mean'])}" for name, word in column.beside if name in cells]
+    text = _number(column, cell["mean"])
+    if column.spread and not isnan(cell["high"]):
+        text += f" ± {_number(column, cell['high'] - cell['mean'])}"
+    beside = [f"{word} {_number(column, cells[name]['mean'])}" for name, word in column.beside if name in cells]
     return f"{text} ({', '.join(beside)})" if beside else text
+
+
+def _number(column: Column, value: float) -> str:
+    text = column.form.format(value)
+    return text.removeprefix("-") if not float(text) else text  # no -0.00
 
 
 def _remarks(cells: pd.DataFrame, count: int) -> list[str]:
@@ -230,6 +255,7 @@ def _notes(settings: Mapping[str, Any], counts: Mapping[str, int], objects: Mapp
     drawn = ", ".join(f"{count} of {dataset}" for dataset, count in counts.items())
     named = ", ".join(f"its {what} on {dataset}" for dataset, what in objects.items() if what)
     side = settings["grid"]
+    chance = (BOX / side) ** 2
     return [
         f"Scale: {scale}. Mean ± half of the 95 % interval over triplets and seeds (crossed random effects; over "
         f"triplets alone where a model has one seed). Triplets (drawn: {drawn}; seed {settings['seed']}) are anchors, "
@@ -239,5 +265,5 @@ def _notes(settings: Mapping[str, Any], counts: Mapping[str, int], objects: Mapp
         + (f"; the object is {named}." if named else ".")
         + " Rows in italics are controls, which know neither the pair nor the model. Do not rank rows of different "
         "models by small differences: each explains another similarity.",
-        "\n".join(f"- {column.heading}: {column.says}." for column in COLUMNS),
+        "\n".join(f"- {column.heading}: {column.says.format(chance=chance)}." for column in COLUMNS),
     ]

@@ -1,0 +1,145 @@
+"""The table of explanations says what many triplets and a few seeds come to, and why a number is missing."""
+
+from math import isnan
+
+import pandas as pd
+import pytest
+import torch
+
+from lookalike.explanations.quality.interval import over_pairs
+from lookalike.reports.explanations import CELLS, COLUMNS, NOTHING, RECALL, explanation_cells, readers_table
+from lookalike.tables.render import latex, markdown
+
+SETTINGS = {
+    "title": "Quality of explanations",
+    "seed": 3,
+    "neutral": {"recipe": "untrained", "seed": 0},
+    "grid": 14,
+    "steps": 16,
+}
+COUNT = 40
+NO_SUM = "the method has no sum"
+
+
+def row(label, explainer, seed, block="One model"):
+    place = {"block": block, "dataset": "birds", "label": label, "recipe": "margin"}
+    return {**place, "explainer": explainer, "seed": seed}
+
+
+def measured(seed, *, without=(), hidden=()):
+    generator = torch.Generator().manual_seed(seed)
+    names = ["deletion_blur", "whole_blur", "agreement", "pck@0.1", "ceiling@0.1", "same_place@0.1", "partner", "gap"]
+    values = {name: torch.rand(COUNT, generator=generator, dtype=torch.float64).tolist() for name in names}
+    for place in hidden:
+        values["agreement"][place] = None
+    for name in without:
+        del values[name]
+    return {"values": values, "reasons": dict.fromkeys(without, NO_SUM)}
+
+
+ROWS = [row("exact", "activation", seed) for seed in (0, 1)] + [row("chance", "random", seed) for seed in (0, 1)]
+MEASURES = [
+    measured(0, hidden=[2]),
+    measured(1, hidden=[2, 5]),
+    measured(2, without=["gap"]),
+    measured(3, without=["gap"]),
+]
+RECALLS = [0.5, 0.6, 0.5, 0.6]
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return explanation_cells(ROWS, MEASURES, RECALLS)
+
+
+def cell(cells, label, column):
+    (found,) = cells[(cells["label"] == label) & (cells["column"] == column)].to_dict("records")
+    return found
+
+
+def text(cells):
+    table = readers_table(SETTINGS, cells, counts={"birds": COUNT}, objects={"birds": "box"}, scale="small")
+    return markdown(table), latex(table)
+
+
+def test_a_cell_is_the_mean_over_triplets_and_seeds_with_its_interval(cells):
+    assert list(cells.columns) == CELLS
+    values = torch.tensor([MEASURES[0]["values"]["partner"], MEASURES[1]["values"]["partner"]])
+    estimate = over_pairs(values)
+    found = cell(cells, "exact", "partner")
+    assert (found["mean"], found["pairs"], found["seeds"]) == (pytest.approx(float(values.mean())), COUNT, 2)
+    assert (found["low"], found["high"]) == pytest.approx(estimate.interval(0.05))
+    assert cell(cells, "exact", RECALL)["mean"] == pytest.approx(55)
+
+
+def test_deletion_is_in_units_of_what_each_training_has_to_lose(cells):
+    expected = []
+    for measures in MEASURES[:2]:
+        scale = sum(abs(value) for value in measures["values"]["whole_blur"]) / COUNT
+        expected += [value / scale for value in measures["values"]["deletion_blur"]]
+    assert cell(cells, "exact", "deletion_blur")["mean"] == pytest.approx(sum(expected) / len(expected))
+    assert not set(cells["column"]) & {"whole_blur", "whole_mean"}
+
+
+def test_a_triplet_without_a_value_in_any_seed_is_left_out_and_counted(cells):
+    assert cell(cells, "exact", "agreement")["pairs"] == COUNT - 2
+    words, _ = text(cells)
+    assert (
+        f"Of {COUNT} triplets fewer are behind part agreement {COUNT - 2} to {COUNT - 2}: nothing is defined" in words
+    )
+
+
+def test_a_missing_number_has_a_reason_in_place_of_it(cells):
+    found = cell(cells, "chance", "gap")
+    assert found["reason"] == NO_SUM and isnan(found["mean"])
+    words, _ = text(cells)
+    assert "Empty, as the method has no sum: completeness gap of chance." in words
+    for measures in (never := [measured(seed) for seed in range(2)]):
+        measures["values"]["agreement"] = [None] * COUNT
+    assert cell(explanation_cells(ROWS[:2], never, RECALLS[:2]), "exact", "agreement")["reason"] == NOTHING
+
+
+def test_every_column_is_explained_and_says_which_way_is_better(cells):
+    words, _ = text(cells)
+    for column in COLUMNS:
+        assert f"\n- {column.heading}: {column.says.format(chance=16 / 14**2)}." in words
+        if column.name not in (RECALL, "gap", "deletion_mean"):
+            assert "higher is better" in column.says.lower() or "lower is better" in column.says.lower(), column.name
+    assert "in that box; higher is better, 0.08 is chance." in words
+    assert "order of cells alone" in words  # what a planted difference means without a sum
+    assert "seed 3" in words and "14 x 14 cells" in words and "`untrained`" in words and "its box on birds" in words
+
+
+def test_rows_stand_in_blocks_with_controls_in_italics_and_ceilings_beside(cells):
+    words, letters = text(cells)
+    lines = [line for line in words.splitlines() if line.startswith("|")]
+    assert words.count("\n## ") == 1 and "## One model: birds" in words
+    assert lines[2].startswith("| exact ") and lines[3].startswith("| *chance*")
+    found = cell(cells, "exact", "pck@0.1")
+    beside = [cell(cells, "exact", name)["mean"] for name in ("ceiling@0.1", "same_place@0.1")]
+    assert (
+        f"{found['mean']:.2f} ± {found['high'] - found['mean']:.2f} (of {beside[0]:.2f}, stay {beside[1]:.2f})"
+        in lines[2]
+    )
+    assert r"\textit{chance}" in letters and r"$\pm$" in letters
+    assert lines[3].count(" – ") >= 1
+
+
+def test_one_training_has_an_interval_over_triplets_and_a_recall_without_one():
+    cells = explanation_cells(ROWS[:1], MEASURES[:1], [0.5])
+    assert cell(cells, "exact", "partner")["low"] < cell(cells, "exact", "partner")["mean"]
+    assert isnan(cell(cells, "exact", RECALL)["low"])
+    assert "| 50.0 " in text(cells)[0]
+
+
+def test_an_empty_plan_makes_an_empty_table():
+    assert explanation_cells([], [], []).equals(pd.DataFrame([], columns=CELLS))
+
+
+def test_no_number_is_below_zero_by_rounding_alone_and_columns_that_nothing_fills_are_left_out(cells):
+    words, _ = text(cells.assign(mean=-0.001, low=-0.002, high=0.0))
+    line = next(line for line in words.splitlines() if line.startswith("| exact "))
+    assert "| 0.00 ± 0.00 " in line and "-0.00" not in line
+    header = next(line for line in words.splitlines() if line.startswith("| explanation "))
+    assert "deletion, blur" in header and "deletion, mean" not in header
+    assert "-1e-03 |" in " ".join(line.split())  # of the gap no interval
