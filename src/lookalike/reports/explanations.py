@@ -51,7 +51,8 @@ COLUMNS = (
         "deletion_blur",
         "deletion, blur",
         "the triplet's margin s(a, p) - s(a, n) while patches of the anchor are blurred, least relevant first minus "
-        "most relevant first, as a share of what margins lose when all is blurred; higher is better, 0 is chance",
+        "most relevant first, in units of how much margins change when all is blurred; higher is better, 0 is chance, "
+        "more than 1 is possible, as a margin grows while what speaks against it goes",
     ),
     Column("deletion_mean", "deletion, mean", "the same with patches of the mean colour; trust what both agree on"),
     Column(
@@ -114,7 +115,7 @@ COLUMNS = (
     Column(
         "milliseconds",
         "ms per pair",
-        "time of a map of each image on this machine, with whatever ran beside it; lower is better",
+        "time of a map of each image, on a processor the time that it worked on it; lower is better",
         "{:.3g}",
         spread=False,
     ),
