@@ -115,7 +115,7 @@ COLUMNS = (
     Column(
         "milliseconds",
         "ms per pair",
-        "time of a map of each image, on a processor the time that it worked on it; lower is better",
+        "wall-clock time of a map of each image; it compares methods only where nothing else ran; lower is better",
         "{:.3g}",
         spread=False,
     ),
