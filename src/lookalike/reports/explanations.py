@@ -59,7 +59,7 @@ COLUMNS = (
         "agreement",
         "part agreement",
         "Spearman's correlation of what both maps of a pair say of the parts that both show, less that with a random "
-        "partner; higher is better, 0 is chance",
+        "partner; higher is better. Chance is 0, but pictures of a class share their pose: read it beside the bell's",
     ),
     Column(
         "pck@0.1",
@@ -236,7 +236,7 @@ def _remarks(cells: pd.DataFrame, count: int) -> list[str]:
             lambda names: ", ".join(headings[name] for name in names)
         )
         parts = [
-            f"{columns} of {', '.join(labels.index)}" for columns, labels in by_label.groupby(by_label, sort=False)
+            f"{columns} of {' / '.join(labels.index)}" for columns, labels in by_label.groupby(by_label, sort=False)
         ]
         remarks.append(f"Empty, as {reason}: {'; '.join(parts)}.")
     fewer = shown[shown["pairs"].notna() & (shown["pairs"] < count) & (shown["column"] != RECALL)]
