@@ -37,7 +37,7 @@ def test_a_claim_about_data_that_a_scale_does_not_have_is_kept_without_runs():
     claims = read_claims(plan)
     assert "contextual_regulariser" in claims  # Cars and SOP
     runs = claim_runs(plan, claims)
-    assert {run["dataset"] for run in runs} == {"figurines_birds"}
+    assert {run["dataset"] for run in runs} == {"figurines_few_birds"}
     assert "contextual_regulariser" not in {run["claim"] for run in runs}
 
 

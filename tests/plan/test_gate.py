@@ -16,7 +16,7 @@ def gate():
 
 
 def test_every_recipe_of_the_tables_has_a_trace_that_is_compared_where_one_is_committed(gate):
-    assert gate.traces()["margin@figurines_birds"] == "results/ci/traces/margin/figurines_birds.json"
+    assert gate.traces()["margin@figurines_few_birds"] == "results/ci/traces/margin/figurines_few_birds.json"
     assert gate.compared_traces() == gate.traces()
     assert (gate.reference, gate.reference_traces) == (
         "results/reference/ci.json",

@@ -128,10 +128,9 @@ def test_a_kind_that_was_not_tried_takes_the_rates_of_its_loss_alone():
         assert laid_over(without, chosen) == without
 
 
-def test_a_scale_that_is_like_another_takes_its_choices():
-    assert Plan({**CONFIG, "scale": "ci"}).rates_of == "mini"
+def test_a_scale_with_a_grid_of_its_own_has_choices_of_its_own():
     own = Plan({**CONFIG, "scale": "small_squeezenet"})
-    assert own.rates_of == "small_squeezenet"  # which states a grid, and so has choices of its own
+    assert own.rates_of == "small_squeezenet"  # which is like `small`
     assert own.rates["train"] == Plan({**CONFIG, "scale": "small"}).rates["train"]
 
 

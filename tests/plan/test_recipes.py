@@ -13,7 +13,8 @@ from lookalike.losses.batch import BatchLoss
 from lookalike.methods import METHODS
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.scoring import structural_matching
-from lookalike.parameters import merge
+from lookalike.parameters import merge, read
+from lookalike.plan import scales
 from lookalike.plan.checks import check_recipe, losses_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import sections_on
@@ -94,12 +95,28 @@ def test_sizes_of_the_embedded_scale_reach_every_method(mini):
     assert mini.settings("sam_triplet", "figurines_birds")["train"]["batch_size"] == 60
 
 
-def test_a_scale_takes_recipe_and_sizes_of_the_one_it_is_like_and_nothing_else(mini):
+def test_a_scale_takes_recipe_and_sizes_of_the_one_it_is_like(monkeypatch):
+    short = {
+        "title": "short",
+        "like": "mini",
+        "datasets": {"figurines_birds": {"stands_for": "cub"}},
+        "tables": ["avsl_1"],
+    }
+    short["recipe"] = {"train": {"budget": {"epochs": 2, "batches_per_epoch": 20}}}
+    monkeypatch.setattr(scales, "read", lambda path, kind: short if "short" in path else read(path, kind))
+    ours, theirs = (Plan({**MINI, "scale": scale}) for scale in ("short", "mini"))
+    expected = merge(theirs.settings("margin", "figurines_birds")["train"], short["recipe"]["train"])
+    assert ours.settings("margin", "figurines_birds")["train"] == expected
+    assert (list(ours.datasets), ours.table_names) == (["figurines_birds"], ["avsl_1"])
+    assert (ours.rates_of, ours.rates) == ("mini", theirs.rates)
+
+
+def test_the_scale_of_the_gate_has_no_choices_that_could_move_its_numbers():
     short = Plan({**MINI, "scale": "ci"})
-    ours, theirs = (plan.settings("margin", "figurines_birds")["train"] for plan in (short, mini))
-    assert ours == merge(theirs, {"budget": {"epochs": 2, "batches_per_epoch": 20}})
-    assert set(short.datasets) == {"figurines_birds", "figurines_shop", "figurines_people", "figurines_scenes"}
-    assert not set(short.table_names) & set(mini.table_names)
+    assert (short.rates_of, short.rates) == ("ci", {})
+    train = short.settings("margin", "figurines_few_birds")["train"]
+    assert train["backbone"]["weights"] is None
+    assert not any("rates" in note for note in short.table("ci_recipes").get("notes", []))
 
 
 # Recipe, what is laid over it, where the message points, and what it says.

@@ -40,14 +40,14 @@ def test_nothing_is_overruled_at_the_papers_scale():
     assert datasets(trial_runs(plan), "fidelity_trunk_rate_paper") == ["cub", "cars"]
 
 
-def test_a_scale_that_is_like_another_overrules_what_that_one_does():
+def test_the_scale_of_the_gate_overrules_what_mini_does():
     assert overruled_trials(Plan({**MINI, "scale": "ci"})) == overruled_trials(Plan(MINI))
 
 
 def test_a_trial_whose_data_set_a_scale_lacks_runs_on_the_usual_one_and_shares_all(runs):
     plan, name = Plan({**MINI, "scale": "ci"}), "fidelity_level_negative_margin_paper"
     assert datasets(trial_runs(plan), name) == ["cub"]
-    assert plan.shared("evaluate", name, "figurines_birds") == "avsl_proxy_anchor"
+    assert plan.shared("evaluate", name, "figurines_few_birds") == "avsl_proxy_anchor"
 
 
 def test_own_pictures_stand_for_nothing_and_are_tried_on_all_the_same():

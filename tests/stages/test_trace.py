@@ -22,7 +22,7 @@ def plan():
     ("recipe", "dataset"),
     [
         ("ci_query_gallery_untrained", "figurines_shop"),
-        ("margin_diml", "figurines_birds"),
+        ("margin_diml", "figurines_few_birds"),
         ("sam_segment_birds", "figurines_scenes"),
     ],
 )
@@ -35,9 +35,9 @@ def test_a_recipe_traces_as_committed_whatever_torch_was_seeded_with(plan, tmp_p
 
 
 def test_a_trace_holds_losses_gradients_scores_and_metrics():
-    found = COMMITTED["margin_diml@figurines_birds"]
+    found = COMMITTED["margin_diml@figurines_few_birds"]
     assert {"loss", "gradient/trunk", "gradient/head", "scores", "ranking", "metrics/R@1"} <= found.keys()
     assert (len(found["loss"]), len(found["gradient/trunk"]), len(found["scores"])) == (3, 3, 16)
     assert {"maps", "segmentation/mean_iou_mean"} <= COMMITTED["sam_segment_birds@figurines_scenes"].keys()
-    assert "metrics/mAP_coarse" in COMMITTED["contextual@figurines_birds"]
+    assert "metrics/mAP_coarse" in COMMITTED["contextual@figurines_few_birds"]
     assert "metrics/rank1" in COMMITTED["pcb@figurines_people"]

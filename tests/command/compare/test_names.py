@@ -83,7 +83,7 @@ def test_what_is_not_finished_is_told_with_the_call_that_makes_it(results, capsy
 
 
 def test_a_call_for_another_scale_names_it(results, capsys):
-    assert main(["compare", "margin@figurines_birds", "margin@figurines_birds", "--scale", "ci"]) == 1
+    assert main(["compare", "margin@figurines_few_birds", "margin@figurines_few_birds", "--scale", "ci"]) == 1
     assert "seed0.json --config scale=ci` makes it" in capsys.readouterr().err
 
 

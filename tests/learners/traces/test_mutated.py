@@ -60,7 +60,7 @@ def test_a_planted_mistake_closes_the_gate_and_a_harmless_edit_does_not(plan, tm
     mutation(name="margin_sign", entry=entry, **plant)
     overview([str(verdict)], report=str(tmp_path / "report.md"))
     assert "closes on 1 of 1" in (tmp_path / "report.md").read_text()
-    with pytest.raises(ValueError, match="mutation harmless passes the gate: the traces of margin@figurines_birds"):
+    with pytest.raises(ValueError, match="mutation harmless passes the gate: the traces of margin@figurines_few_birds"):
         mutation(name="harmless", entry={**entry, "replace": entry["find"]}, **plant)
 
 
