@@ -43,11 +43,12 @@ MODEL_TRAITS: Options = {
 }
 TELLING = (("wheel", "sill", "roof colour", "flank"), ("roof rack", "bonnet", "tail spoiler", "door"))
 YEARS = (2007, 2012)
-MODELS_PER_MAKE = 3
+MODELS_PER_MAKE = 5
 # fmt: off
 MAKES = (
     "Aldera", "Borealis", "Corvane", "Delmont", "Everly", "Fennick", "Garland", "Halcyon", "Ivorne", "Jupiter",
-    "Kestrel", "Lorimer", "Mistral", "Norland", "Oriole", "Pallas",
+    "Kestrel", "Lorimer", "Mistral", "Norland", "Oriole", "Pallas", "Quillon", "Rushmere", "Sabley", "Tarleton",
+    "Umbria", "Vantor", "Westmark", "Yarrow",
 )
 MODELS = (
     "Atlas", "Breeze", "Comet", "Dune", "Echo", "Flint", "Gale", "Harrier", "Iris", "Juno", "Karst", "Linnet", "Mesa",
@@ -72,7 +73,7 @@ def species(train_classes: int, test_classes: int, rng: np.random.Generator) -> 
     )
     names, bodies = rng.permutation(np.asarray(MODELS)).tolist(), list(BODIES)
     named = []
-    for number, years in enumerate(distinct_complexes(MODEL_TRAITS, TELLING, len(YEARS), models, rng, apart=4)):
+    for number, years in enumerate(distinct_complexes(MODEL_TRAITS, TELLING, len(YEARS), models, rng, apart=3)):
         body, make = bodies[number % len(bodies)], number // MODELS_PER_MAKE
         for year, traits in zip(YEARS, years, strict=True):
             name = f"{MAKES[make]} {names[number % len(names)]} {body} {year}"
