@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-import numpy as np
 import torch
 
-from lookalike.command.costs.hours import device_at_hand, kind_of
-from lookalike.command.costs.measuring import measure_kind
+from lookalike.command.costs.hours import device_at_hand, kind_of, step_cost
 from lookalike.command.own.work import (
     DATASET,
     GOES_ON,
@@ -33,6 +29,7 @@ from lookalike.command.own.work import (
     work_of,
 )
 from lookalike.data.manifest import read_manifest
+from lookalike.data.pictures import read_picture
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json, write_text
 from lookalike.own.recommend.classes import read_classes
@@ -53,9 +50,10 @@ from lookalike.plan.timings import seconds
 from lookalike.running.devices import visible_devices
 from lookalike.stages.rates import rates
 from lookalike.text import counted, human_seconds
+from lookalike.training.images import transform
 
 SIZE_PX, SIZE_PX_GPU = 128, 224
-MEASURED_CLASSES, MEASURED_PICTURES, MEASURED_STEPS = 10, 8, 3
+LOADED = 16  # pictures
 MEASURED_BESIDE = 8  # cores that are busy meanwhile, at most
 STARTING_S = 2.0  # of a job, beside what it does
 NO_TIME = "the time was over before a step of it was measured"
@@ -236,26 +234,19 @@ def _chosen(work: Work, hours: float, until: float, cores: int) -> Chosen:
         part = next(work.of(start) for start in work.starts if work.of(start).name == before["network"])
         candidates = tuple(Candidate(**each) for each in before["candidates"])
         return Chosen(part, Schedule.from_data(before["schedule"]), candidates)
-    found: list[Chosen] = []
-    for start in work.starts:
-        part = work.of(start)
-        if time.monotonic() >= until:
-            labels = in_order([each.label for each in trainings_of(part.plan(part.overlay()), DATASET)])
-            found.append(Chosen(part, Schedule(None, (), dict.fromkeys(labels, NO_TIME), 0.0), ()))
-            break
-        _tell(f"measuring a few steps of each kind of training from {start.name}")
-        candidates = tuple(measured(part, workers=_workers(cores)))
-        classes = len(work.classes.names("train"))
-        enough = PER_CLASS * (classes - -(-classes // 5)) >= part.batch
-        left = until - time.monotonic()
-        schedule = fitting(candidates, left, workers=_workers(cores), may_try_rates=enough)
-        found.append(Chosen(part, schedule, candidates))
-        if schedule.budget is not None:
-            break
-    if found[-1].schedule.budget is None:
-        return found[0]  # a later call has the untrained rows already, and more time
-    _keep(work, found[-1], hours)
-    return found[-1]
+    part = work.of(work.starts[0])
+    if time.monotonic() >= until:
+        labels = in_order([each.label for each in trainings_of(part.plan(part.overlay()), DATASET)])
+        return Chosen(part, Schedule(None, (), dict.fromkeys(labels, NO_TIME), 0.0), ())
+    _tell(f"measuring a step of each kind of training from {part.start.name}")
+    candidates = tuple(measured(part, workers=_workers(cores)))
+    classes = len(work.classes.names("train"))
+    enough = PER_CLASS * (classes - -(-classes // 5)) >= part.batch
+    left = until - time.monotonic()
+    chosen = Chosen(part, fitting(candidates, left, workers=_workers(cores), may_try_rates=enough), candidates)
+    if chosen.schedule.budget is not None:  # else a later call has the untrained rows already, and more time
+        _keep(work, chosen, hours)
+    return chosen
 
 
 def _keep(work: Work, chosen: Chosen, hours: float) -> None:
@@ -276,7 +267,7 @@ def _workers(cores: int) -> int:
 def measured(part: OfStart, *, workers: int = 1) -> list[Candidate]:
     """The trainings from a network in the order in which they are tried, each with what it takes here.
 
-    A few steps of each kind of training are measured, with as many cores busy as trainings will run side by side; what
+    A step of each kind of training is measured, with as many cores busy as trainings will run side by side; what
     a search takes is known from the untrained rows.
     """
     plan = part.plan(part.overlay())
@@ -292,10 +283,10 @@ def measured(part: OfStart, *, workers: int = 1) -> list[Candidate]:
             candidates.append(Candidate(label, 0.0, 0.0, refused))
             continue
         if kind_of(train) not in steps:
-            steps[kind_of(train)] = _step_seconds(part, plan, train, workers)
+            steps[kind_of(train)] = _batch_seconds(part, plan, train, workers)
         scorings = [plan.settings(way.recipe, DATASET)["evaluate"]["scoring"]["name"] for way in ways]
         scored = sum(plain if each == "cosine" else structural for each in scorings)
-        candidates.append(Candidate(label, steps[kind_of(train)] * train["batch_size"], STARTING_S + plain + scored))
+        candidates.append(Candidate(label, steps[kind_of(train)], STARTING_S + plain + scored))
     return candidates
 
 
@@ -314,25 +305,25 @@ def _seconds_of(part: OfStart, plan: Plan, way: Way) -> float:
     return sum(seconds(part.results / files[stage]) or 0.0 for stage in ("embed", "evaluate"))
 
 
-def _step_seconds(part: OfStart, plan: Plan, train: Settings, workers: int) -> float:
-    """Seconds a picture of a step, its loading included; without a device with a core of each worker's own."""
-    rows = read_manifest(part.manifest)
-    rows = rows[rows["role"] == "train"].groupby("label").head(MEASURED_PICTURES)
-    labels = np.unique(rows["label"], return_inverse=True)[1]
-    rows, labels = rows[labels < MEASURED_CLASSES], labels[labels < MEASURED_CLASSES]
-    root = project_root() / plan.datasets[DATASET].root
-    paths, classes = [root / path for path in rows["path"]], torch.from_numpy(labels.astype(np.int64))
+def _batch_seconds(part: OfStart, plan: Plan, train: Settings, workers: int) -> float:
+    """Seconds of a batch: a measured step, and the loading of its pictures."""
     device = device_at_hand()[0]
+    with _busy(0 if device.type == "cuda" else min(workers, MEASURED_BESIDE) - 1):
+        step = step_cost(train, device)
+    return float(step.of(int(train["batch_size"])) + train["batch_size"] * _loading_seconds(part, plan, train))
 
-    beside = 0 if device.type == "cuda" else min(workers, MEASURED_BESIDE) - 1
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with _busy(beside), tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
-            found = measure_kind(train, paths, classes, device=device, steps=MEASURED_STEPS, folder=Path(folder))
-    finally:
-        torch.set_num_threads(threads)
-    return found.step_ms / 1000
+
+def _loading_seconds(part: OfStart, plan: Plan, train: Settings) -> float:
+    """Seconds to make an image of a picture that has been decoded before."""
+    rows = read_manifest(part.manifest)
+    paths = rows.loc[rows["role"] == "train", "path"].iloc[:LOADED]
+    root = project_root() / plan.datasets[DATASET].root
+    side, load = 2 * int(train["image"]["crop_px"]), transform(train["test_image"])
+    pictures = [read_picture(root / path).resize((side, side)) for path in paths]
+    began = time.perf_counter()
+    for picture in pictures:
+        load(picture)
+    return (time.perf_counter() - began) / len(pictures)
 
 
 @contextmanager
@@ -379,7 +370,7 @@ def _terms(work: Work, chosen: Chosen, hours: float) -> list[str]:
     train = part.plan(part.overlay(budget)).settings("compared_proxy_anchor", DATASET, "train")["train"]
     rest = "; ".join(f"{name} {value:g}" for name, value in train["optimiser"]["lr"].items())
     said.append(
-        f"Trained from {part.start.name}, the first that fits the time: {', '.join(chosen.schedule.chosen)}, "
+        f"Trained from {part.start.name}, the first of them: {', '.join(chosen.schedule.chosen)}, "
         f"in a fixed order that no result moves; each {budget.seeds} seeds of {budget.batches} batches of "
         f"{part.batch} pictures, in {human_seconds(3600 * hours)} at most by what was measured before."
     )
