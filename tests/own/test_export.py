@@ -69,7 +69,8 @@ def test_no_exact_distance_lies_farther_than_the_certificate_says(tmp_path):
     assert certificate == done.vectors.certificate
     assert certificate["pictures"] == 12
     index = faiss.read_index(str(tmp_path / "out" / "index.faiss"))
-    rows = torch.from_numpy(index.reconstruct_n(0, 12)).double()
+    found = index.reconstruct_n(0, 12)  # a tensor wherever something has imported faiss's add-on for torch
+    rows = torch.as_tensor(found).double()
     squared = torch.cdist(rows, rows).square()
     seen = done.gallery.index.rows(torch.arange(12))
     sides = Representation.from_state({name: each.double() for name, each in seen.items()})
