@@ -43,6 +43,11 @@ class SearchOfClasses(Search):
         self._keep(per_query, searching)
         return metrics
 
+    def by_queries(self, per_query: Tensor) -> dict[str, float]:
+        """As of any search."""
+        self._keep(per_query, self.class_sizes > 0)
+        return super().by_queries(per_query)
+
     def means(self) -> pd.DataFrame:
         """A row per class that has a query with a positive, by `COLUMNS`: its number of such queries and their means.
 

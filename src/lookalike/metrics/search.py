@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from lookalike.metrics.blocks import Representation, Score
+from lookalike.metrics.definitions import mean_over_queries
 from lookalike.metrics.first import first_rank_recall, share_of
 from lookalike.metrics.positives import count_positives
 from lookalike.metrics.retrieval import means_of_ranking, queries_of_ranking, tally_of_embeddings
@@ -109,6 +110,14 @@ class Search:
             count_query_in_r=self.count_query_in_r,
         )
 
+    def by_queries(self, per_query: Tensor) -> dict[str, float]:
+        """Metrics from those of each query that has a positive, without the levels.
+
+        Args:
+            per_query: in the order of the queries, as `lookalike.metrics.definitions.metrics_of_queries` gives them.
+        """
+        return mean_over_queries(per_query, self.ks)
+
     def _refuse_cameras(self) -> None:
         if self.query_cameras is not None or self.gallery_cameras is not None:
             raise ValueError(
@@ -156,6 +165,10 @@ class FirstRank(Search):
         first = ranking[:, 0]
         kept = self.class_sizes > 0
         return {"R@1": share_of(self.gallery_labels[first][kept] == self.query_labels[kept])}
+
+    def by_queries(self, per_query: Tensor) -> dict[str, float]:
+        """``R@1``."""
+        return {"R@1": share_of(per_query[:, 0] <= 1)}
 
 
 def cosine(model: nn.Module | None, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:

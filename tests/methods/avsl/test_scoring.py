@@ -1,10 +1,17 @@
 """A model's images compared over its graph, and as one weighted vector each."""
 
+import re
+
+import pandas as pd
 import pytest
 import torch
 
+from lookalike.methods.avsl import scoring
+from lookalike.methods.avsl.representation import Representation
+from lookalike.methods.avsl.retrieval import certified_queries
 from lookalike.methods.avsl.scoring import ERROR, fixed_weights, graph, weighted_vectors
-from lookalike.metrics.search import Search
+from lookalike.metrics.of_classes import SearchOfClasses
+from lookalike.metrics.search import FirstRank, Search
 from trainings import batch, learner
 
 
@@ -18,7 +25,7 @@ def model():
 def searched(model, seed=0):
     images, labels = batch(seed)
     with torch.no_grad():
-        state = model(images).state()
+        state = model(images.to(model.alpha.dtype)).state()
     return state, Search(labels, labels, (1, 2), self_match=True)
 
 
@@ -50,6 +57,68 @@ def test_a_steep_reliability_says_how_far_off_the_vectors_are(model):
     with torch.no_grad():
         model.alpha.fill_(300.0)
     assert fixed_weights(model, state, state, search)[ERROR] > 10 * gentle
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """A gallery of nine counts as large; tells how often bounds were asked for."""
+    asked = []
+
+    def counted(*sides, **options):
+        asked.append(len(sides[0][0]))
+        return certified_queries(*sides, **options)
+
+    monkeypatch.setattr(scoring, "EVERY_PAIR", 8)
+    monkeypatch.setattr(scoring, "certified_queries", counted)
+    return asked
+
+
+@pytest.mark.parametrize("variant", ["graph", "reliable_nodes"])
+def test_a_large_gallery_is_searched_by_bounds_with_the_metrics_of_every_pair(model, large, variant, capsys):
+    model.variant = variant
+    model.double()
+    state, search = searched(model)
+    expected = search.by_score(
+        *[Representation.from_state(state)] * 2, score=lambda some, others: -model.distance(some, others)
+    )
+    assert graph(model, state, state, search) == expected
+    assert len(large) == 1
+    assert re.search(r"^certified bounds: \d+\.\d\d% of the pairs", capsys.readouterr().out, re.MULTILINE)
+    labels = search.query_labels
+    first = FirstRank(labels, labels, (1,), self_match=True)
+    assert graph(model, state, state, first) == {"R@1": expected["R@1"]}
+
+
+def test_bounds_keep_what_each_class_reached(model, large):
+    model.double()
+    state, search = searched(model)
+    by_class = []
+    for few in (8, 9):  # by bounds, and of every pair
+        large.clear()
+        scoring.EVERY_PAIR = few
+        of_classes = SearchOfClasses(search.query_labels, search.gallery_labels, (1, 2), self_match=True)
+        graph(model, state, state, of_classes)
+        by_class.append(of_classes.means())
+        assert len(large) == (few == 8)
+    pd.testing.assert_frame_equal(*by_class)
+
+
+def test_cameras_levels_and_a_learned_reliability_take_every_pair(model, large):
+    state, search = searched(model)
+    labels = search.query_labels
+    cameras = torch.arange(len(labels))
+    with_cameras = Search(labels, labels, (1,), self_match=True, query_cameras=cameras, gallery_cameras=cameras)
+    with_levels = Search(labels, labels, (1,), self_match=True, levels={"coarse": (labels // 2, labels // 2)})
+    assert "rank1" in graph(model, state, state, with_cameras)
+    assert "mAP_coarse" in graph(model, state, state, with_levels)
+    model.variant = "concat"
+    graph(model, state, state, search)
+    learning = learner("avsl_margin")
+    learning(*batch())
+    learned = learning.model.eval()
+    state, search = searched(learned)
+    graph(learned, state, state, search)
+    assert not large
 
 
 @pytest.mark.parametrize("variant", ["top", "concat"])

@@ -70,6 +70,44 @@ def certified_metrics(
     Raises:
         ValueError: as `lookalike.methods.avsl.similarity.overall_distance` and `retrieval_metrics`.
     """
+    check_cutoffs(ks, len(gallery_labels) - self_match)
+    per_query, report = certified_queries(
+        query_embeddings,
+        query_statistics,
+        gallery_embeddings,
+        gallery_statistics,
+        query_labels,
+        gallery_labels,
+        alpha=alpha,
+        beta=beta,
+        edges=edges,
+        scale=scale,
+        self_match=self_match,
+        count_query_in_r=count_query_in_r,
+    )
+    return mean_over_queries(per_query, ks), report
+
+
+def certified_queries(
+    query_embeddings: Sequence[Tensor],
+    query_statistics: Sequence[Tensor],
+    gallery_embeddings: Sequence[Tensor],
+    gallery_statistics: Sequence[Tensor],
+    query_labels: Tensor,
+    gallery_labels: Tensor,
+    *,
+    alpha: Sequence[Tensor | None],
+    beta: Sequence[Tensor | None],
+    edges: Sequence[Tensor | None],
+    scale: float = 10.0,
+    self_match: bool,
+    count_query_in_r: bool = False,
+) -> tuple[Tensor, dict[str, float]]:
+    """What each query that has a positive reaches, in the order of the queries; arguments as of `certified_metrics`.
+
+    Returns:
+        Metrics as `lookalike.metrics.definitions.metrics_of_queries` gives them, and the report.
+    """
     query = Side("query", query_embeddings, query_statistics)
     gallery = Side("gallery", gallery_embeddings, gallery_statistics)
     shapes = [(side.levels, side.nodes) for side in (query, gallery)]
@@ -80,7 +118,6 @@ def certified_metrics(
             f"{query.count} queries and {gallery.count} gallery items need as many labels, "
             f"not {len(query_labels)} and {len(gallery_labels)}"
         )
-    check_cutoffs(ks, gallery.count - self_match)
     steps = graph_steps(query.some(slice(1)), *([_as_double(each) for each in side] for side in (alpha, beta, edges)))
     positives = find_positives(query_labels, gallery_labels, self_match=self_match)
     with torch.no_grad():
@@ -92,9 +129,9 @@ def certified_metrics(
             ranks = search.ranks(queries, positives.of(queries), positives.counts[queries], itself=self_match)
             counts = positives.counts[queries]
             per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=count_query_in_r)
-    metrics = mean_over_queries(per_query[positives.counts.cpu() > 0], ks)
     pairs = max(1, len(rows) * (gallery.count - self_match))
-    return metrics, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
+    kept = per_query[positives.counts.cpu() > 0]
+    return kept, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
 
 
 def fixed_weights(

@@ -10,15 +10,20 @@ from torch.nn import functional as F
 
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
-from lookalike.methods.avsl.retrieval import fixed_error
+from lookalike.methods.avsl.retrieval import certified_queries, fixed_error
 from lookalike.methods.avsl.retrieval import fixed_weights as mean_weights
 from lookalike.metrics.search import Search, Tensors
 
 ERROR = "fixed_weights_error"
+EVERY_PAIR = 1_000  # images of a gallery in which every pair takes a second; bounds pay beyond
+WITHOUT_RELIABILITY = ("top", "concat")
 
 
 def graph(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:
-    """Metrics of a search by distance, in blocks.
+    """Metrics of a search by distance: of every pair in blocks, or in a large gallery by certified bounds.
+
+    Bounds are those of `lookalike.methods.avsl.retrieval`, in float64 and with the same metrics as every pair. Cameras,
+    levels, a learned reliability and the variants without one have none, and take every pair.
 
     Args:
         model: an `AVSL`.
@@ -26,9 +31,23 @@ def graph(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) ->
         gallery: state of G images.
         search: what is counted.
     """
-    distance = cast(AVSL, model).distance
+    network = cast(AVSL, model)
     sides = Representation.from_state(query), Representation.from_state(gallery)
-    return search.by_score(*sides, score=lambda some, others: -distance(some, others))
+    if len(search.gallery_labels) <= EVERY_PAIR or not _bounded(network, search):
+        return search.by_score(*sides, score=lambda some, others: -network.distance(some, others))
+    per_query, report = certified_queries(
+        sides[0].embeddings,
+        sides[0].statistics,
+        sides[1].embeddings,
+        sides[1].statistics,
+        search.query_labels,
+        search.gallery_labels,
+        **_parameters(network),
+        self_match=search.self_match,
+        count_query_in_r=search.count_query_in_r,
+    )
+    print(f"certified bounds: {report['exact_share']:.2%} of the pairs evaluated over the whole graph")
+    return search.by_queries(per_query)
 
 
 def fixed_weights(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) -> dict[str, float]:
@@ -47,11 +66,10 @@ def fixed_weights(model: nn.Module, query: Tensors, gallery: Tensors, search: Se
         ValueError: for a variant whose distance has no reliability.
     """
     network = cast(AVSL, model)
-    if network.variant in ("top", "concat"):
+    if network.variant in WITHOUT_RELIABILITY:
         raise ValueError(f"variant {network.variant!r} has no weights that depend on the pair; score it by 'graph'")
     sides = Representation.from_state(query), Representation.from_state(gallery)
-    parameters: dict[str, Any] = {"alpha": [None, *network.alpha], "beta": [None, *network.beta]}
-    parameters |= {"edges": network.edges(), "scale": network.sigmoid_scale}
+    parameters = _parameters(network)
     with torch.no_grad():
         weights = mean_weights(sides[1].statistics, **parameters)
         error = fixed_error(sides[0].statistics, sides[1].statistics, weights, **parameters)
@@ -68,6 +86,18 @@ def weighted_vectors(images: Representation, weights: list[Tensor]) -> Tensor:
     """
     pairs = zip(images.embeddings, weights, strict=True)
     return torch.cat([F.normalize(each.double(), dim=1, eps=1e-12) * w.double().sqrt() for each, w in pairs], dim=1)
+
+
+def _bounded(network: AVSL, search: Search) -> bool:
+    """Whether there are bounds for what is compared and counted."""
+    plain = search.query_cameras is None and not search.levels
+    return plain and network.variant not in WITHOUT_RELIABILITY and not len(network.learned_statistics)
+
+
+def _parameters(network: AVSL) -> dict[str, Any]:
+    """What the graph has learned."""
+    of_levels = {"alpha": [None, *network.alpha], "beta": [None, *network.beta], "edges": network.edges()}
+    return {**of_levels, "scale": network.sigmoid_scale}
 
 
 def _closeness(query: Tensor, gallery: Tensor) -> Tensor:
