@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lookalike.checks import require_known
+from lookalike.methods.diml.leading import leading_similarity
 from lookalike.methods.diml.marginals import Marginal
 from lookalike.methods.diml.matching import Matching, Solver
 from lookalike.methods.diml.ranking import Score, check_truncations, with_heads
@@ -129,7 +130,12 @@ class StructuralMatcher:
             query.global_vector, gallery.global_vector, max(ranks, longest), self_match=self_match
         )
         sides = query.regions, query.global_vector, gallery.regions, gallery.global_vector
-        structural = candidate_similarity(*sides, candidates[:, :longest], self.matching)  # (Q, longest)
+        heads = candidates[:, :longest]
+        if len(truncations) == 1 and ranks < longest and self.solver != "released":
+            others = values[:, :longest] if self.score == "sum" else torch.zeros_like(values[:, :longest])
+            structural = leading_similarity(*sides, heads, others, ranks, self.matching)
+        else:
+            structural = candidate_similarity(*sides, heads, self.matching)  # (Q, longest)
         rankings = with_heads(candidates, values, structural, truncations, self.score)
         rankings = [ranking[:, :ranks] for ranking in rankings]
         if not self_match or depth is not None:

@@ -93,6 +93,19 @@ class Matching:
         Raises:
             ValueError: if the shapes do not belong together, or a vector is not finite.
         """
+        pairs = self.compared(query_regions, query_global, gallery_regions, gallery_global)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.plan_gradient):
+            plan = self._plans(1 - pairs[0], *pairs[1:])
+        return Match(*pairs, plan)
+
+    def compared(
+        self, query_regions: Tensor, query_global: Tensor, gallery_regions: Tensor, gallery_global: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Correlation and both marginals of `Match`, all that a plan follows from; arguments as of a call.
+
+        Raises:
+            ValueError: if the shapes do not belong together.
+        """
         check_images(query_regions, query_global, gallery_regions, gallery_global)
         precise = torch.promote_types(query_regions.dtype, torch.float32)
         query, query_vector, gallery, gallery_vector = (
@@ -106,9 +119,19 @@ class Matching:
             attention = torch.einsum(f"qrd,{vectors}->qgr", query, gallery_vector)  # (Q, G, R)
             correlation = product[:, :, :-1].contiguous()  # (Q, G, R, R')
             with torch.set_grad_enabled(torch.is_grad_enabled() and self.plan_gradient):
-                sides = marginals_of(attention, product[:, :, -1], self.marginal)
-                plan = self._plans(1 - correlation, *sides)
-        return Match(correlation, *sides, plan)
+                return correlation, *marginals_of(attention, product[:, :, -1], self.marginal)
+
+    def plans(self, cost: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """Plans ``(n, R, R')`` of single pairs, each by itself, from costs and marginals that sum to one.
+
+        Raises:
+            ValueError: for the solver that looks at all candidates of a query together.
+        """
+        if self.solver == "released":
+            raise ValueError("solver 'released' solves all candidates of a query together, not single pairs")
+        if self.solver == "exact":
+            return exact_plans(cost, rows, columns)
+        return plans(cost, rows, columns, self.reg, self.tolerance)
 
     def blocks(self, query_regions: Tensor, gallery_regions: Tensor, width: int) -> Iterator[tuple[slice, slice]]:
         """Rows and columns of blocks of a ``(Q, width)`` result that are best matched at once.
@@ -128,7 +151,5 @@ class Matching:
             sets = zip(cost.detach().mT, columns.detach(), rows.detach(), strict=True)
             solved = [released_plans(*candidates, self.reg).mT for candidates in sets]
             return torch.stack(solved) if solved else torch.zeros_like(cost)
-        flat, rows, columns = cost.flatten(0, 1), rows.flatten(0, 1), columns.flatten(0, 1)  # (Q G, R, R'), ...
-        exact = self.solver == "exact"
-        plan = exact_plans(flat, rows, columns) if exact else plans(flat, rows, columns, self.reg, self.tolerance)
-        return plan.view(cost.shape)
+        flat = cost.flatten(0, 1), rows.flatten(0, 1), columns.flatten(0, 1)  # (Q G, R, R'), ...
+        return self.plans(*flat).view(cost.shape)

@@ -146,15 +146,17 @@ def candidate_similarity(
     matching = matching or Matching()
     result = query_regions.new_empty(candidates.shape)
     for rows, columns in matching.blocks(query_regions, gallery_regions, candidates.shape[1]):
-        items = candidates[rows, columns]
-        # Four times as fast as indexing with a tensor.
-        regions, vectors = (
-            side.index_select(0, items.flatten()).view(*items.shape, *side.shape[1:])
-            for side in (gallery_regions, gallery_global)
-        )
-        match = matching(query_regions[rows], query_global[rows], regions, vectors)
+        own = of_candidates(candidates[rows, columns], gallery_regions, gallery_global)
+        match = matching(query_regions[rows], query_global[rows], *own)
         result[rows, columns] = match.similarity.to(result.dtype)
     return result
+
+
+def of_candidates(candidates: Tensor, regions: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Regions ``(Q, K, R, D)`` and global vectors ``(Q, K, D)`` of each query's own candidates ``(Q, K)``."""
+    items = candidates.flatten()  # by index_select, which is four times as fast as indexing with a tensor
+    found = [side.index_select(0, items).view(*candidates.shape, *side.shape[1:]) for side in (regions, vectors)]
+    return found[0], found[1]
 
 
 def location_distance(correlation: Tensor, smoothing: float = 0.0) -> Tensor:
