@@ -1,10 +1,12 @@
 """Rates are chosen per kind of recipe, the same trials for each, and lie over all recipes of the kind."""
 
+import pandas as pd
 import pytest
 
 from lookalike.plan import rates, scales
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import COLUMNS, Kind, Trial, choose, chosen_rates, kind_of, laid_over, trial_settings, trials
+from lookalike.tables.notes import notes_of, table_notes
 
 GRID = [{"trunk": 1e-4, "head": 1e-3}, {"trunk": 3e-4, "head": 1e-3}, {"trunk": 1e-4, "head": 3e-3}]
 CONFIG = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
@@ -106,10 +108,21 @@ def test_what_was_chosen_lies_over_the_recipes_of_its_kind_and_over_no_other(fil
 
 
 def test_a_table_says_that_its_rates_were_chosen(file):
-    assert not [note for note in Plan(OVERLAY).table("comparison")["notes"] if "held out" in note]
+    assert not [note for note in Plan(OVERLAY).table("comparison")["remarks"] if "held out" in note]
     write(file, LINE)
-    (note,) = [note for note in Plan(OVERLAY).table("comparison")["notes"] if "held out" in note]
+    (note,) = [note for note in Plan(OVERLAY).table("comparison")["remarks"] if "held out" in note]
     assert note.endswith("(params/rates/own.csv).")
+
+
+def test_rates_that_were_chosen_leave_a_table_its_notes_on_single_data_sets():
+    table = Plan(CONFIG).table("avsl_1")
+    assert any("held out" in note for note in table["remarks"])
+    assert any("no single model" in note for note in table["notes"]["cub"])
+    nothing_run = pd.DataFrame(
+        columns=["n", "printed", "seeds", "departs", "label", "rests_on", "dataset", "metric", "mean"], dtype=str
+    )
+    assert table_notes(table, nothing_run, "mini")[1:] == table["remarks"]
+    assert notes_of(table, "cub") == table["notes"]["cub"]
 
 
 def test_the_rates_of_a_trial_do_not_follow_from_what_was_chosen(file):

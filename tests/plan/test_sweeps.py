@@ -66,7 +66,7 @@ def test_parts_that_cannot_be_combined_have_no_run_but_a_note_with_the_reason():
     labels = set(plan.runs_of("grid")["label"])
     assert "margin, avsl, size = 64" in labels
     assert "contrastive, avsl, size = 64" not in labels
-    notes = plan.table("grid")["notes"]
+    notes = plan.table("grid")["remarks"]
     assert [
         note for note in notes if "'avsl' takes only margin, proxy_anchor" in note and "avsl with contrastive;" in note
     ]

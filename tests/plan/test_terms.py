@@ -23,7 +23,7 @@ def plan(**values):
 
 
 def notes(**values):
-    return plan(**values).table("comparison")["notes"]
+    return plan(**values).table("comparison")["remarks"]
 
 
 def test_all_rows_of_the_comparison_are_trained_on_equal_terms():
@@ -72,8 +72,8 @@ def test_a_rate_is_shown_where_the_training_has_such_parameters():
 
 def test_only_tables_that_ask_for_it_show_terms():
     chosen = plan(tables=["comparison", "diml_1"])
-    assert any("Milliseconds per query" in note for note in chosen.table("comparison")["notes"])
-    assert not any("Milliseconds per query" in note for note in chosen.table("diml_1")["notes"])
+    assert any("Milliseconds per query" in note for note in chosen.table("comparison")["remarks"])
+    assert not any("Milliseconds per query" in note for note in chosen.table("diml_1")["remarks"])
 
 
 def test_a_row_shows_its_rates_pooling_and_the_numbers_that_it_keeps():

@@ -151,16 +151,17 @@ class Plan:
         return [(each.stands_for, each.specification) for each in self.datasets.values()]
 
     def table(self, name: str) -> Settings:
-        """Entry of a table; that of a sweep has a row per point and notes on the combinations that cannot be."""
+        """Entry of a table, with ``remarks`` on what the plan makes of it; that of a sweep has a row per point."""
         entry = self._entry(name)
-        refused = by_reason(self._refused(name))
-        if refused:
-            notes = [f"Not possible, as {reason}: {'; '.join(points)}." for reason, points in refused.items()]
-            entry = {**entry, "notes": [*entry.get("notes", []), *notes]}
+        remarks = [
+            f"Not possible, as {reason}: {'; '.join(points)}."
+            for reason, points in by_reason(self._refused(name)).items()
+        ]
         if entry.get("terms"):
-            entry = {**entry, "notes": [*entry.get("notes", []), *terms_notes(self._terms(name))]}
+            remarks += terms_notes(self._terms(name))
         if self._chosen_rates and self._terms(name):
-            entry = {**entry, "notes": [*entry.get("notes", []), rates_note(self.rates_of)]}
+            remarks.append(rates_note(self.rates_of))
+        entry = {**entry, "remarks": remarks}
         if self.holds_out and entry.get("checkpoint", "best") == "best":
             entry = {**entry, "checkpoint": "selected"}
         return entry

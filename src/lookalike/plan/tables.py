@@ -65,8 +65,6 @@ def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
         require_known(f"{where}, metrics", metric, measured)
-    if entry.get("terms") and isinstance(entry.get("notes"), Mapping):
-        raise ValueError(f"{where}, notes: beside `terms`, which adds notes on all data sets, they must be a list")
     labels = {row["label"] for row in entry["rows"]}
     printed_as = None if printed is None else printed_rows(printed)
     for row in entry["rows"]:

@@ -53,6 +53,7 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
         *([f"{OUR_CHOICE}: {rests}."] if (rests := _rests_on(measured)) else []),
         *([f"In italics, for the others to be held against: {', '.join(trivial)}."] if trivial and seeds else []),
         *(table["notes"] if isinstance(table.get("notes"), list) else []),
+        *table.get("remarks", []),
         *below_trivial(table, cells),
     ]
 
