@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable
 from lookalike.text import counted
 
-TEMPLATE = Path(__file__).with_name("page.html")
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent
 PAIRED = (
     "Paired differences, seed by seed, in percent points, with Student's interval of 95 %; one seed has no interval."
 )
@@ -84,19 +88,27 @@ def page(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]
         scale: what the scale calls itself.
         legend: what the marks in the column ``departs`` mean.
     """
-    from jinja2 import Environment
+    return environment(TEMPLATES).get_template("page.html").render(page_values(tables, scale=scale, legend=legend))
 
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(TEMPLATE.read_text())
-    return template.render(
-        tables=tables,
-        scale=scale,
-        legend=legend,
-        paired=PAIRED,
-        quoted_words=quoted_words,
-        printed=any(table.printed for table in tables),
-        stands_in=any(table.stands_in for table in tables),
-    )
+
+def environment(*folders: Path) -> Environment:
+    """Templates of some folders, the first one that has a name first; values are escaped."""
+    from jinja2 import Environment, FileSystemLoader
+
+    return Environment(loader=FileSystemLoader(folders), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+
+
+def page_values(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]) -> dict[str, Any]:
+    """What ``sections.html`` reads: arguments as of `page`."""
+    return {
+        "tables": tables,
+        "scale": scale,
+        "legend": legend,
+        "paired": PAIRED,
+        "quoted_words": quoted_words,
+        "printed": any(table.printed for table in tables),
+        "stands_in": any(table.stands_in for table in tables),
+    }
 
 
 def quoted_words(quoted: Grid) -> str:
