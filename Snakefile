@@ -6,6 +6,9 @@ min_version("9.0")
 configfile: "params/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/download.smk"
 include: "workflow/rules/split.smk"
@@ -26,6 +29,7 @@ include: "workflow/rules/claims.smk"
 include: "workflow/rules/benchmarks.smk"
 include: "workflow/rules/fidelity.smk"
 include: "workflow/rules/explanations.smk"
+include: "workflow/rules/page.smk"
 
 
 onstart:

@@ -9,6 +9,7 @@ from lookalike.parameters import read
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.explanations import explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
+from lookalike.plan.page import page_rows, read_page
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
 from lookalike.plan.results import training_of
@@ -45,6 +46,9 @@ def runs_of(plan, target):
         neutral = settings["neutral"]["recipe"], settings["neutral"]["seed"]
         rows_of = [(row["recipe"], row["dataset"], row["seed"]) for row in explanation_rows(plan, settings)]
         return rows_of + [(neutral[0], dataset, neutral[1]) for _, dataset, _ in rows_of]
+    if target == "page":
+        rows_of_page = page_rows(plan, read_page(plan))
+        return [(row["recipe"], row["dataset"], row["seed"]) for row in rows_of_page]
     if target == "fidelity":
         return rows(trial_runs(plan)) + rows(trial_runs(plan), "unchanged")
     if target == "all":
@@ -61,7 +65,7 @@ def test_a_target_trains_as_often_as_the_readme_says(scale):
     assert said.keys() == (
         {"regression"}
         if scale == "ci"
-        else {"tables", "ablations", "figures", "all", "grid", "claims", "fidelity", "explanations"}
+        else {"tables", "ablations", "figures", "all", "grid", "claims", "fidelity", "explanations", "page"}
     )
     plan = plan_of(scale)
     counted = {target: len({training_of(plan, *run) for run in runs_of(plan, target)}) for target in said}

@@ -13,6 +13,7 @@ from lookalike.plan.fidelity import choices, papers
 from lookalike.plan.gate import Gate
 from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
+from lookalike.plan.page import Shown
 from lookalike.plan.plan import Plan
 from lookalike.plan.timings import timing_pattern
 from lookalike.plan.trials import overruled_trials
@@ -54,11 +55,12 @@ def read_all():
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
-    return plan, inputs, Evidence(inputs, recorded), Gate(inputs)
+    evidence = Evidence(inputs, recorded)
+    return plan, inputs, evidence, Gate(inputs), Shown(evidence)
 
 
 before_a_call()
-plan, inputs, evidence, gate = read_all()
+plan, inputs, evidence, gate, shown = read_all()
 
 config["tracking"] = plan.tracking  # scripts read it there: switching it is no reason to run anything again
 SCALE = plan.scale
@@ -71,7 +73,8 @@ DECODED = f"{DATA}/decoded"
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
 # Beside a device, processor cores load pictures; without one, each job has a core to itself.
 THREADS = loading_threads() if GPU else 1
-PAGE = str(PACKAGE / "tables" / "page.html")  # template of the page with all tables
+TABLES_PARTS = sorted(map(str, (PACKAGE / "tables").glob("*.[hcj]*")))  # of the page with all tables: HTML, CSS, JavaScript
+PAGE_PARTS = [*TABLES_PARTS, *sorted(map(str, (PACKAGE / "reports" / "page").glob("*.[hcj]*")))]
 
 
 wildcard_constraints:
@@ -87,6 +90,19 @@ wildcard_constraints:
 def committed(file):
     """A committed file, if there is one; that it is newer than a result is no reason to compare again."""
     return ancient(file) if Path(file).is_file() else []
+
+
+def labels_of_table(wildcards):
+    """What a table is found by in a report."""
+    entry = plan.table(wildcards.table)
+    datasets = ", ".join(dataset.name for dataset in plan.datasets_of(wildcards.table))
+    return {"table": entry["title"], "data": datasets}
+
+
+def labels_of_figure(wildcards):
+    """What a figure is found by in a report."""
+    entry = evidence.figure(wildcards)
+    return {"figure": entry["place"], "shows": entry["title"]}
 
 
 def preload():

@@ -2,7 +2,13 @@ rule table:
     input:
         metrics=evidence.metrics_of_table,
     output:
-        multiext(f"{RESULTS}/tables/{{table}}", ".csv", ".md", ".tex"),
+        report(
+            f"{RESULTS}/tables/{{table}}.csv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels=labels_of_table,
+        ),
+        multiext(f"{RESULTS}/tables/{{table}}", ".md", ".tex"),
     log:
         f"{LOGS}/tables/{{table}}.log",
         tracking=f"{LOGS}/tables/{{table}}.tracking.log",
@@ -24,9 +30,14 @@ rule table:
 rule tables_page:
     input:
         cells=collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
-        template=PAGE,
+        parts=TABLES_PARTS,
     output:
-        f"{RESULTS}/tables.html",
+        report(
+            f"{RESULTS}/tables.html",
+            caption="../report/tables_page.rst",
+            category="Tables",
+            labels={"table": "all tables", "data": "all"},
+        ),
     log:
         f"{LOGS}/tables_page.log",
     localrule: True

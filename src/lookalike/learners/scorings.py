@@ -16,3 +16,5 @@ SCORINGS: dict[str, Scoring] = {
 }
 # The others compare what was kept of the images, whatever network that was.
 READ_THE_MODEL = frozenset({"fixed_weights", "graph"})
+# These compare pictures by their neighbours, so that a part of the queries cannot be ranked alone.
+NEED_ALL = frozenset({"shared_neighbours"})

@@ -90,10 +90,10 @@ def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
     }
 
 
-def embedded(picture: Image.Image) -> str:
-    """As an address that holds the picture itself."""
+def embedded(picture: Image.Image, side: int = SIDE) -> str:
+    """As an address that holds the picture itself, its longer side at most ``side`` pixels."""
     shown = picture.copy()
-    shown.thumbnail((SIDE, SIDE))
+    shown.thumbnail((side, side))
     stream = io.BytesIO()
     shown.save(stream, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}"

@@ -102,7 +102,7 @@ class Evidence:
         """The runs that try the options of `params/fidelity`, without the files of their metrics."""
         runs = _rows(trial_runs(self.plan))
         for column, files in (("recipe", input.metrics), ("unchanged", input.metrics_unchanged)):
-            self._check_results(files, [(run[column], run["dataset"]) for run in runs])
+            self.check_results(files, [(run[column], run["dataset"]) for run in runs])
         return runs
 
     def trials_of_rates(self, wildcards: Any = None) -> list[tuple[Any, ...]]:
@@ -130,7 +130,7 @@ class Evidence:
     def runs_of_claims(self, wildcards: Any, input: Any) -> Runs:
         """The runs that claims are held against, without the files of what they reached."""
         for side, files in (("changed", input.changed), ("baseline", input.baseline)):
-            self._check_results(files, [(run[side], run["dataset"]) for run in self._claimed])
+            self.check_results(files, [(run[side], run["dataset"]) for run in self._claimed])
         return self._claimed
 
     def figure(self, wildcards: Any) -> Settings:
@@ -147,7 +147,7 @@ class Evidence:
     def runs_of_figure(self, wildcards: Any, input: Any) -> Runs:
         """The runs that a figure reads, without their files."""
         runs = figure_runs(self.plan, self.figure(wildcards))
-        self._check_results(input, [(run["recipe"], run["dataset"]) for run in runs])
+        self.check_results(input, [(run["recipe"], run["dataset"]) for run in runs])
         return runs
 
     def threads_of_figure(self, wildcards: Any) -> int:
@@ -201,7 +201,7 @@ class Evidence:
     def rows_of_explanations(self, wildcards: Any, input: Any) -> Runs:
         """Rows of the table of explanations, one for each seed."""
         rows = explanation_rows(self.plan, self.explanations)
-        self._check_results(input.metrics, [(row["recipe"], row["dataset"]) for row in rows])
+        self.check_results(input.metrics, [(row["recipe"], row["dataset"]) for row in rows])
         return rows
 
     def _measures(self, row: dict[str, Any]) -> str:
@@ -210,7 +210,7 @@ class Evidence:
         folder = f"{self.inputs.results_folder}/explanations/{recipe}/{row['dataset']}"
         return f"{folder}/{row['explainer']}-seed{row['seed']}.json"
 
-    def _check_results(self, files: Iterable[Any], runs: Sequence[tuple[str, str]]) -> None:
+    def check_results(self, files: Iterable[Any], runs: Sequence[tuple[str, str]]) -> None:
         """Refuse metrics of older code among the files of runs, each given as recipe and data set."""
         self._refuse_unnoticed(
             [

@@ -64,6 +64,7 @@ class Plan:
         self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
         self.rates_of: str = scale.rates_of
         self.explanations: Settings = scale.settings.get("explanations", {})  # over params/explanations.yaml
+        self.page: Settings = scale.settings.get("page", {})  # over params/page.yaml
         self._chosen_rates = chosen_rates(scale.rates_of)
         self.datasets = scale.datasets
         self._recipes, self._papers = read_recipes()
@@ -109,6 +110,11 @@ class Plan:
     def picture_cache_of(self, dataset: str) -> Settings | None:
         """Copies that trainings on a data set read: those the call asks for, else the data set's own, or ``None``."""
         return self.picture_cache or self.datasets[dataset].specification.get("picture_cache")
+
+    @property
+    def known_tables(self) -> list[str]:
+        """All tables of ``params/tables``, without those of sweeps."""
+        return list(self._tables)
 
     @property
     def recipe_names(self) -> list[str]:

@@ -69,7 +69,7 @@ def evaluate(
     if missing := [role for role in (query, gallery) if f"labels/{role}" not in tensors]:
         raise ValueError(f"{embeddings} holds no {missing[0]} pictures with labels: they are embedded, but not scored")
     labelled = len(tensors[f"labels/{query}"])
-    tensors = _with_unlabelled(tensors, gallery)
+    tensors = with_unlabelled(tensors, gallery)
     coarse = _coarse_labels(tensors, levels or {}, query, gallery, embeddings)
     if settings.get("nmi", False) and (name := settings["scoring"]["name"]) not in OF_VECTORS:
         print(f"NMI is not defined for scoring {name!r}, which compares no vectors: left out")
@@ -101,7 +101,7 @@ def evaluate(
         log_scores(metrics, model=model, settings={"evaluate": settings}, device=str(device), seconds=seconds)
 
 
-def _with_unlabelled(tensors: Mapping[str, Tensor], gallery: str) -> dict[str, Tensor]:
+def with_unlabelled(tensors: Mapping[str, Tensor], gallery: str) -> dict[str, Tensor]:
     """The tensors with unlabelled pictures among those of the gallery, each the only one of a class of its own.
 
     So none of them is ever right, and where the gallery searches itself none counts as a query, as it finds no other

@@ -1,0 +1,61 @@
+"""What a search finds first, for people to look at: which items, and their scores where the scoring has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from lookalike.metrics.blocks import Representation, Score, score_blocks
+from lookalike.metrics.order import refuse_nan
+from lookalike.metrics.positives import sightings
+from lookalike.metrics.search import Search
+
+
+@dataclass(frozen=True)
+class FirstMatches(Search):
+    """A search that keeps the first items of each query instead of scoring them; no item is left out but junk.
+
+    Attributes:
+        count: items wanted of each query, at most as many as the gallery has.
+        found: places ``(Q, count)`` in the gallery after a scoring was called with this search, and their scores
+            ``(Q, count)``, NaN where the scoring ranks without them.
+    """
+
+    count: int = 1
+    found: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        """As many ranks as are wanted.
+
+        Raises:
+            ValueError: with cameras, as of any search.
+        """
+        self._refuse_cameras()
+        return self.count
+
+    def by_score(
+        self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
+    ) -> dict[str, float]:
+        """Keep the items with the greatest scores; of equal ones the first in the gallery."""
+        scores = score_blocks(query, gallery, score)(0, len(query)).clone()
+        refuse_nan(scores, first_row=0)
+        if self.self_match:
+            scores.fill_diagonal_(-torch.inf)
+        junk = sightings(
+            self.query_labels, self.gallery_labels, self.query_cameras, self.gallery_cameras, self_match=self.self_match
+        )
+        if junk is not None:
+            scores.masked_fill_(junk[0][:, None] == junk[1], -torch.inf)
+        values, places = scores.sort(dim=1, descending=True, stable=True)
+        self.found.append((places[:, : self.count], values[:, : self.count]))
+        return {}
+
+    def by_ranking(self, ranking: Tensor) -> dict[str, float]:
+        """Keep the first ranks."""
+        self._refuse_cameras()
+        first = ranking[:, : self.count]
+        self.found.append((first, torch.full(first.shape, torch.nan, dtype=torch.float64, device=first.device)))
+        return {}

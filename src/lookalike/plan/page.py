@@ -1,0 +1,163 @@
+"""What the page shows: which runs pair by pair, and which finished tables, figures and claims beside them.
+
+The runs are made where they are missing, as those of a table. The rest is shown where it exists at the time, so that
+the page of a scale can be had without all that the scale can measure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lookalike.checks import require_known
+from lookalike.data.checksums import file_digest
+from lookalike.parameters import Settings, check, merge, read
+from lookalike.plan.digests import recipe_digest
+from lookalike.plan.evidence import Evidence, Runs
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import timing_files
+
+FILE = "params/page.yaml"
+DOCUMENTS = ("claims", "explanations", "figures")  # written as Markdown by targets of their own
+DRAWN = ("seed", "queries", "matches")  # what a run's pairs depend on
+UNEXPLAINED = ("random_vectors",)  # representations without a network
+
+
+def read_page(plan: Plan) -> Settings:
+    """What ``params/page.yaml`` says, with what the scale lays over it.
+
+    Raises:
+        ValueError: naming file, key and what would be right, for an unknown key or table.
+    """
+    settings = merge(read(FILE, "page"), plan.page)
+    place = f"{plan.scale_file}, page" if plan.page else FILE
+    check(settings, "page", place)
+    for table in settings["tables"]:
+        require_known(f"{place}, tables", table, [*plan.known_tables, *plan.sweeps])
+    return settings
+
+
+def page_rows(plan: Plan, settings: Settings) -> Runs:
+    """Rows that are shown pair by pair, each of a table on one of the data sets that this scale has for it.
+
+    Args:
+        plan: of this call; the first of its seeds is shown.
+        settings: as `read_page` gives them.
+
+    Returns:
+        Entries with ``label, recipe, dataset, seed``, without those that no network is behind or that segment.
+    """
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for table in settings["tables"]:
+        if plan.table(table)["datasets"] == "own" and not plan.is_overlay:
+            continue  # which would be every data set of the scale
+        for run in plan.runs_of(table).to_dict("records"):
+            recipe, dataset = str(run["recipe"]), str(run["dataset"])
+            sections = plan.settings(recipe, dataset)
+            if sections["segment"] or sections["embed"]["representation"]["name"] in UNEXPLAINED:
+                continue
+            entry = {"label": run["label"], "recipe": recipe, "dataset": dataset, "seed": int(run["seed"])}
+            rows.setdefault((recipe, dataset), entry)
+    return list(rows.values())
+
+
+class Shown:
+    """Files and settings of the page.
+
+    Args:
+        evidence: of the call.
+
+    Raises:
+        ValueError: as `read_page`.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence, self.inputs, self.plan = evidence, evidence.inputs, evidence.plan
+        self.settings = read_page(self.plan)
+        self._results = self.inputs.results_folder
+
+    def drawn(self, wildcards: Any) -> Settings:
+        """How many queries and matches a job takes, and the seed of their draw."""
+        return {key: self.settings[key] for key in DRAWN}
+
+    def method(self, wildcards: Any) -> dict[str, Any]:
+        """By which method of `lookalike.explain` a run's pairs are explained, and its options.
+
+        That whose measure ranks them; ``None`` stands for the one that says most of the model.
+        """
+        sections = self.plan.settings(wildcards.recipe, wildcards.dataset)
+        if sections["train"]["method"]["name"] == "avsl":
+            return {"name": "graph"}
+        if sections["evaluate"]["scoring"]["name"] == "structural_matching":
+            kept = sections["embed"]["representation"]
+            return {"name": "structure"} | ({"side": kept["side"]} if "side" in kept else {})
+        return {"name": "attention" if sections["train"]["method"]["name"] == "sam" else None}
+
+    def code(self, wildcards: Any) -> str:
+        """Digest of the code that ranks and explains a run's pairs."""
+        sections = self.plan.settings(wildcards.recipe, wildcards.dataset, "evaluate")
+        name = self.method(wildcards)["name"]
+        chosen = {"explained": [name] if name else ["activation", "attention"]}
+        return recipe_digest(["lookalike.stages.pairs:pairs"], sections | chosen)
+
+    @property
+    def datasets(self) -> list[str]:
+        """Data sets whose pictures are shown."""
+        return list(dict.fromkeys(row["dataset"] for row in self._rows))
+
+    def pairs_of(self, wildcards: Any) -> list[str]:
+        """Files with the pairs of a data set's rows."""
+        return [self._pairs(row) for row in self._rows if row["dataset"] == wildcards.dataset]
+
+    def pairs(self, wildcards: Any) -> list[str]:
+        """Files with the pairs of all rows, in their order."""
+        return [self._pairs(row) for row in self._rows]
+
+    def metrics(self, wildcards: Any) -> list[str]:
+        """Files with the metrics of all rows, in their order."""
+        return [self.inputs.stored("metrics", row["recipe"], row["dataset"], row["seed"]) for row in self._rows]
+
+    def pictures(self, wildcards: Any) -> list[str]:
+        """Files with the pictures of each data set."""
+        return [f"{self._results}/pairs/{dataset}.pictures.json" for dataset in self.datasets]
+
+    def rows(self, wildcards: Any, input: Any) -> Runs:
+        """Rows of the page with where Snakemake has written how long their jobs took; refuses those of older code."""
+        self.evidence.check_results(input.metrics, [(row["recipe"], row["dataset"]) for row in self._rows])
+        return [
+            row | {"title": self.plan.datasets[row["dataset"]].specification["title"]} | {"timings": self._timings(row)}
+            for row in self._rows
+        ]
+
+    def tables(self, wildcards: Any = None) -> dict[str, Settings]:
+        """Entries of the tables that exist."""
+        names = [*self.plan.table_names, *self.plan.sweeps]
+        return {name: self.plan.table(name) for name in names if Path(self._table(name)).is_file()}
+
+    def cells(self, wildcards: Any = None) -> dict[str, str]:
+        """Their files."""
+        return {name: self._table(name) for name in self.tables()}
+
+    def documents(self, wildcards: Any = None) -> dict[str, str]:
+        """Of what else exists the Markdown, by name."""
+        files = {name: f"{self._results}/{name}.md" for name in DOCUMENTS}
+        return {name: file for name, file in files.items() if Path(file).is_file()}
+
+    def found(self, wildcards: Any = None) -> dict[str, str]:
+        """Digests of the tables and documents: where one is new or has changed, the page is made again."""
+        return {file: file_digest(Path(file)) for file in [*self.cells().values(), *self.documents().values()]}
+
+    @property
+    def _rows(self) -> Runs:
+        return page_rows(self.plan, self.settings)
+
+    def _pairs(self, row: dict[str, Any]) -> str:
+        recipe = self.plan.shared("evaluate", row["recipe"], row["dataset"])
+        return f"{self._results}/pairs/{recipe}/{row['dataset']}/seed{row['seed']}.json"
+
+    def _timings(self, row: dict[str, Any]) -> dict[str, str]:
+        files = timing_files(self.plan, row["recipe"], row["dataset"], row["seed"])
+        return {stage: f"{self._results}/{file}" for stage, file in files.items()}
+
+    def _table(self, name: str) -> str:
+        return f"{self._results}/tables/{name}.csv"

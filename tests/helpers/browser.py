@@ -1,0 +1,152 @@
+"""A real browser without a window, driven by what Chromium tells developers: DevTools' protocol."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+MISSING = "no Chromium: apt-get install chromium"
+PATIENCE_S = 120  # on a busy machine
+
+
+def chromium() -> str | None:
+    """The program, if there is one."""
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Page:
+    """One page in a browser.
+
+    Attributes:
+        problems: what its console or the browser complained about.
+        requests: addresses that it loaded.
+    """
+
+    def __init__(self, socket: Any) -> None:
+        self._socket, self._number = socket, 0
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the protocol; events that come meanwhile are noted."""
+        self._number += 1
+        self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self._socket.recv())
+            if message.get("id") == self._number:
+                assert "error" not in message, message["error"]
+                return dict(message["result"])
+            self._note(message.get("method", ""), message.get("params", {}))
+
+    def _note(self, method: str, about: dict[str, Any]) -> None:
+        if method == "Network.requestWillBeSent":
+            self.requests.append(about["request"]["url"])
+        if method == "Runtime.exceptionThrown":
+            self.problems.append(json.dumps(about["exceptionDetails"]))
+        if method == "Runtime.consoleAPICalled" and about["type"] in ("error", "warning", "assert"):
+            self.problems.append(json.dumps(about["args"]))
+        if method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
+            self.problems.append(about["entry"]["text"])
+
+    def run(self, code: str) -> Any:
+        """Value of an expression of JavaScript."""
+        answer = self.send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def wait(self, condition: str) -> None:
+        """Until an expression is true."""
+        end = time.monotonic() + PATIENCE_S
+        while not self.run(f"Boolean({condition})"):
+            assert time.monotonic() < end, f"{condition} did not become true"
+            time.sleep(0.05)
+
+    def open(self, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+        """Load a file as from disk."""
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        for address in (
+            "about:blank",
+            path.resolve().as_uri(),
+        ):  # otherwise the page before might be taken for this one
+            self.send("Page.navigate", url=address)
+            self.wait(f"location.href === {json.dumps(address)} && document.readyState === 'complete'")
+
+    def point(self, selector: str, across: float = 0.5, down: float = 0.5) -> None:
+        """Move the mouse over an element, to shares of its width and height."""
+        box = (
+            "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); "
+            f"return [b.x, b.y, b.width, b.height]; }})(document.querySelector({json.dumps(selector)}))"
+        )
+        left, top, width, height = self.run(box)
+        x, y = left + across * width, top + down * height
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self._at = (x, y)
+
+    def click(self, selector: str) -> None:
+        """Click in the middle of an element."""
+        self.point(selector)
+        x, y = self._at
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str) -> None:
+        """Press a key by its name, such as ``Tab`` or ``ArrowRight``."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+        codes |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        text = {"text": "\r"} if key == "Enter" else {}
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **about, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **about)
+
+    def picture(self, path: Path) -> None:
+        """Write what is seen as a PNG."""
+        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    """A browser with an empty page, which ends with the block."""
+    from websocket import create_connection
+
+    program = chromium()
+    assert program, MISSING
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+        options += ["--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}"]
+        process = subprocess.Popen([program, *options, "about:blank"], stderr=subprocess.DEVNULL)
+        try:
+            socket = create_connection(_address(Path(profile) / "DevToolsActivePort"), timeout=PATIENCE_S)
+            yield Page(socket)
+            socket.close()
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _address(port_file: Path) -> str:
+    """Of the page, once the browser listens."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if port_file.is_file() and (lines := port_file.read_text().split()):
+            with urllib.request.urlopen(f"http://127.0.0.1:{lines[0]}/json/list") as answer:
+                pages = [each for each in json.load(answer) if each["type"] == "page"]
+            if pages:
+                return str(pages[0]["webSocketDebuggerUrl"])
+        time.sleep(0.1)
+    raise AssertionError(f"Chromium did not start in {PATIENCE_S} s")

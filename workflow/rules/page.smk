@@ -1,0 +1,86 @@
+# What is looked at pair by pair: what a run takes for alike, and why.
+rule pairs:
+    input:
+        model=inputs.result_of("model"),
+        embeddings=inputs.result_of("embeddings"),
+    output:
+        pairs=f"{RESULTS}/pairs/{{recipe}}/{{dataset}}/seed{{seed}}.json",
+    log:
+        f"{LOGS}/pairs/{{recipe}}-{{dataset}}-seed{{seed}}.log",
+    benchmark:
+        f"{RESULTS}/{timing_pattern('pairs')}"
+    conda:
+        "../../environment.yml"
+    threads: THREADS
+    resources:
+        gpu=GPU,
+    params:
+        settings=inputs.settings("evaluate"),
+        method=shown.method,
+        drawn=shown.drawn,
+        root=inputs.root,
+        code=shown.code,
+    message:
+        "Explain what {wildcards.recipe} finds on {wildcards.dataset}, seed {wildcards.seed}"
+    script:
+        "../scripts/pairs.py"
+
+
+rule thumbnails:
+    input:
+        pairs=told(shown.pairs_of),
+    output:
+        pictures=f"{RESULTS}/pairs/{{dataset}}.pictures.json",
+    log:
+        f"{LOGS}/thumbnails/{{dataset}}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        root=inputs.root,
+        side=shown.settings["thumbnail_px"],
+        code=inputs.code("lookalike.stages.thumbnails:thumbnails"),
+    message:
+        "Make small pictures of {wildcards.dataset}"
+    script:
+        "../scripts/thumbnails.py"
+
+
+rule page_folder:
+    input:
+        pairs=told(shown.pairs),
+        metrics=told(shown.metrics),
+        pictures=told(shown.pictures),
+        parts=PAGE_PARTS,
+    output:
+        # What lies there depends on the data, and files of an earlier page are to go with it.
+        folder=report(
+            directory(f"{RESULTS}/page"),
+            caption="../report/page.rst",
+            category="Page",
+            labels={"page": "pairs, tables, figures, claims"},
+            htmlindex="index.html",
+        ),
+    log:
+        f"{LOGS}/page.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        rows=told(shown.rows),
+        datasets=shown.datasets,
+        tables=told(shown.tables),
+        cells=shown.cells,
+        documents=shown.documents,
+        found=shown.found,
+        scale=plan.title,
+        code=inputs.code("lookalike.stages.page:page"),
+    message:
+        "Lay out the page"
+    script:
+        "../scripts/page.py"
+
+
+# Asked for by name only: `snakemake --cores all page`, then open results/<scale>/page/index.html.
+rule page:
+    input:
+        rules.page_folder.output,

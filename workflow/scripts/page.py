@@ -1,0 +1,17 @@
+"""Lay out the page."""
+
+from lookalike.running.jobs import job_log
+from lookalike.stages.page import page
+
+with job_log("page", snakemake.log[0]):
+    page(
+        snakemake.params.rows,
+        pairs=snakemake.input.pairs,
+        metrics=snakemake.input.metrics,
+        pictures=dict(zip(snakemake.params.datasets, snakemake.input.pictures, strict=True)),
+        tables=snakemake.params.tables,
+        cells=snakemake.params.cells,
+        documents=snakemake.params.documents,
+        scale=snakemake.params.scale,
+        folder=snakemake.output.folder,
+    )
