@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from PIL import Image
 
+from lookalike.data.embedded import embedded
 from lookalike.explanations.images import ROLES
 from lookalike.files import replacing
 from lookalike.own.explained import Explained
@@ -33,7 +31,7 @@ def page(gallery: Gallery, found: Mapping[Path, Sequence[tuple[Hit, Explained]]]
     queries = [
         {
             "name": str(query),
-            "picture": embedded(hits[0][1].pictures[0]),
+            "picture": embedded(hits[0][1].pictures[0], SIDE),
             "hits": [_hit(gallery, *each) for each in hits],
         }
         for query, hits in shown
@@ -84,16 +82,7 @@ def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
         "name": hit.path.relative_to(gallery.folder).as_posix(),
         "score": f"{hit.score:.3f}",
         "words": explained.words,
-        "picture": embedded(explained.pictures[1]),
-        "of_query": embedded(of_query),
-        "of_match": embedded(of_match),
+        "picture": embedded(explained.pictures[1], SIDE),
+        "of_query": embedded(of_query, SIDE),
+        "of_match": embedded(of_match, SIDE),
     }
-
-
-def embedded(picture: Image.Image, side: int = SIDE) -> str:
-    """As an address that holds the picture itself, its longer side at most ``side`` pixels."""
-    shown = picture.copy()
-    shown.thumbnail((side, side))
-    stream = io.BytesIO()
-    shown.save(stream, "JPEG", quality=85)
-    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}"

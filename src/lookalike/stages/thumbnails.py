@@ -9,9 +9,9 @@ from typing import Any
 
 from PIL import Image
 
+from lookalike.data.embedded import embedded
 from lookalike.data.pictures import as_rgb, read_picture
 from lookalike.files import read_json, write_text
-from lookalike.own.page import embedded
 from lookalike.reports.page.explorer import view_key
 from lookalike.training.images import fixed_part
 

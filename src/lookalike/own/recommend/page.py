@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from lookalike.data.embedded import embedded
 from lookalike.data.pictures import read_picture
-from lookalike.own.page import embedded
+from lookalike.own.page import SIDE
 from lookalike.own.recommend.confusion import Pair
 from lookalike.own.recommend.rows import METRICS, Row, as_data, chance
 from lookalike.own.recommend.verdict import Case, Compared, Recommendation
@@ -165,8 +166,8 @@ def _not_tried(report: Report) -> list[str]:
 
 def _pair(report: Report, pair: Pair) -> dict[str, Any]:
     return {
-        "query": embedded(read_picture(report.pictures / pair.query)),
-        "match": embedded(read_picture(report.pictures / pair.match)),
+        "query": embedded(read_picture(report.pictures / pair.query), SIDE),
+        "match": embedded(read_picture(report.pictures / pair.match), SIDE),
         "query_class": PurePosixPath(pair.query).parent.name,
         "match_class": PurePosixPath(pair.match).parent.name,
         "wrong": pair.wrong,

@@ -21,7 +21,7 @@ function openPair(query, rows, row, rank) {
   sides.match.show(address(match.picture), `Match: ${nameOf(match.picture)}`, `${match.right ? "✓" : "✗"} ${nameOf(match.picture)}`);
   const distance = match.measure === "distance";
   const signed = match.maps.some(map => map.cells.some(cell => cell < 0));
-  part("meaning").textContent = (distance ? "where they differ" : "what makes them alike") + (signed ? `; blue: ${distance ? "less different" : "speaks against it"}` : "");
+  part("meaning").textContent = (distance ? "where they differ" : "what makes them alike") + (signed ? `; blue: ${distance ? "less different" : "speaks against it"}` : "; bare: up to the map's median");
   showMaps(match);
   showNodes(match);
   showOthers(match);

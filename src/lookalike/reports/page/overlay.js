@@ -11,6 +11,12 @@ function colourOf(value) {
   return [...colour, Math.round(255 * SHOWN.opacity * strength ** SHOWN.contrast)];
 }
 
+// Up to where a map stays bare: zero where it has a sign, else its median, as some maps are high everywhere.
+function floorOf(cells) {
+  const ordered = [...cells].sort((one, other) => one - other);
+  return ordered[0] < 0 ? 0 : Math.min(FULL - 1, ordered[Math.floor(ordered.length / 2)]);
+}
+
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -45,7 +51,8 @@ class Side {
     const [rows, columns] = map.grid;
     const small = element("canvas", {width: columns, height: rows});
     const pixels = new ImageData(columns, rows);
-    map.cells.forEach((cell, place) => pixels.data.set(colourOf(cell / FULL), 4 * place));
+    const floor = floorOf(map.cells);
+    map.cells.forEach((cell, place) => pixels.data.set(colourOf(cell < 0 ? cell / FULL : Math.max(0, cell - floor) / (FULL - floor)), 4 * place));
     small.getContext("2d").putImageData(pixels, 0, 0);
     Object.assign(this.map, {width: 16 * columns, height: 16 * rows});
     const context = this.map.getContext("2d");
