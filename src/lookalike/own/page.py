@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-
 from lookalike.data.embedded import embedded
 from lookalike.explanations.images import ROLES
 from lookalike.files import replacing

@@ -51,7 +51,8 @@ def test_all_methods_stand_side_by_side_with_marks_and_alternative_texts(page):
     marks = page.run("[...document.querySelectorAll('#rows li [aria-hidden]')].map(e => e.textContent).join('')")
     named = page.run("[...document.querySelectorAll('#rows li img')].map(e => e.alt)")
     assert [name.endswith("right") for name in named] == [mark == "✓" for mark in marks]
-    assert page.run("[...document.images].every(e => e.hasAttribute('alt') && e.complete)")
+    assert page.run("[...document.images].every(e => e.hasAttribute('alt'))")
+    page.wait("[...document.images].every(e => e.complete)")
 
 
 def test_another_query_and_fewer_methods_are_shown(page):

@@ -30,7 +30,7 @@ function element(name, attributes = {}, ...children) {
 class Side {
   constructor(figure) {
     this.figure = figure;
-    this.picture = element("img", {draggable: false});
+    this.picture = element("img", {alt: "", draggable: false});
     this.map = element("canvas", {"aria-hidden": "true"});
     this.marks = element("canvas", {"aria-hidden": "true"});
     this.frame = element("div", {className: "frame", tabIndex: 0, role: "group"}, this.picture, this.map, this.marks);
