@@ -3,7 +3,13 @@ rule claim_verdicts:
         changed=evidence.of_claims("changed"),
         baseline=evidence.of_claims("baseline"),
     output:
-        multiext(f"{RESULTS}/claims", ".csv", ".md"),
+        report(
+            f"{RESULTS}/claims.csv",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"claims": "all claims of the papers"},
+        ),
+        f"{RESULTS}/claims.md",
     log:
         f"{LOGS}/claims.log",
     localrule: True

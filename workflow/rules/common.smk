@@ -73,7 +73,9 @@ DECODED = f"{DATA}/decoded"
 GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
 # Beside a device, processor cores load pictures; without one, each job has a core to itself.
 THREADS = loading_threads() if GPU else 1
-TABLES_PARTS = sorted(map(str, (PACKAGE / "tables").glob("*.[hcj]*")))  # of the page with all tables: HTML, CSS, JavaScript
+TABLES_PARTS = sorted(
+    map(str, (PACKAGE / "tables").glob("*.[hcj]*"))
+)  # of the page with all tables: HTML, CSS, JavaScript
 PAGE_PARTS = [*TABLES_PARTS, *sorted(map(str, (PACKAGE / "reports" / "page").glob("*.[hcj]*")))]
 
 

@@ -51,7 +51,13 @@ rule explanations_table:
         metrics=told(evidence.metrics_of_explanations),
         triplets=told(evidence.triplets_of_explanations),
     output:
-        multiext(f"{RESULTS}/explanations", ".csv", ".md", ".tex"),
+        report(
+            f"{RESULTS}/explanations.csv",
+            caption="../report/explanations.rst",
+            category="Explanations",
+            labels={"table": evidence.explanations["title"]},
+        ),
+        multiext(f"{RESULTS}/explanations", ".md", ".tex"),
     log:
         f"{LOGS}/explanations.log",
     localrule: True

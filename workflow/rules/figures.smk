@@ -2,7 +2,14 @@ rule figure:
     input:
         evidence.files_of_figure,
     output:
-        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg", ".png", ".json"),
+        multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg"),
+        report(
+            f"{RESULTS}/figures/{{figure}}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels=labels_of_figure,
+        ),
+        f"{RESULTS}/figures/{{figure}}.json",
     log:
         f"{LOGS}/figures/{{figure}}.log",
     wildcard_constraints:
