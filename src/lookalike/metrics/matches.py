@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ class FirstMatches(Search):
         found: places ``(Q, count)`` in the gallery after a scoring was called with this search, and their scores
             ``(Q, count)``, NaN where the scoring ranks without them.
     """
+
+    keeps_scores: ClassVar[bool] = True
 
     count: int = 1
     found: list[tuple[Tensor, Tensor]] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -32,7 +33,10 @@ class Search:
         query_cameras: ``(Q,)`` int64, or ``None`` where nothing is junk.
         gallery_cameras: ``(G,)`` int64, or ``None`` as well.
         levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64, for metrics of all scores.
+        keeps_scores: whether the scores themselves are asked for, not only what they say of each query.
     """
+
+    keeps_scores: ClassVar[bool] = False
 
     query_labels: Tensor
     gallery_labels: Tensor

@@ -10,6 +10,7 @@ from lookalike.methods.avsl import scoring
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import certified_queries
 from lookalike.methods.avsl.scoring import ERROR, fixed_weights, graph, weighted_vectors
+from lookalike.metrics.matches import FirstMatches
 from lookalike.metrics.of_classes import SearchOfClasses
 from lookalike.metrics.search import FirstRank, Search
 from trainings import batch, learner
@@ -103,7 +104,7 @@ def test_bounds_keep_what_each_class_reached(model, large):
     pd.testing.assert_frame_equal(*by_class)
 
 
-def test_cameras_levels_and_a_learned_reliability_take_every_pair(model, large):
+def test_cameras_levels_scores_to_keep_and_a_learned_reliability_take_every_pair(model, large):
     state, search = searched(model)
     labels = search.query_labels
     cameras = torch.arange(len(labels))
@@ -111,6 +112,9 @@ def test_cameras_levels_and_a_learned_reliability_take_every_pair(model, large):
     with_levels = Search(labels, labels, (1,), self_match=True, levels={"coarse": (labels // 2, labels // 2)})
     assert "rank1" in graph(model, state, state, with_cameras)
     assert "mAP_coarse" in graph(model, state, state, with_levels)
+    matches = FirstMatches(labels, labels, (), self_match=True, count=2)
+    graph(model, state, state, matches)
+    assert matches.found[0][1].isfinite().all()
     model.variant = "concat"
     graph(model, state, state, search)
     learning = learner("avsl_margin")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ PAIRS = 16
 @dataclass(frozen=True)
 class Watched(Search):
     """A search that keeps all scores, or the ranking, that it is given."""
+
+    keeps_scores: ClassVar[bool] = True
 
     kept: dict[str, Tensor] = field(default_factory=dict)
 

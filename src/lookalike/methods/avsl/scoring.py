@@ -23,7 +23,8 @@ def graph(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) ->
     """Metrics of a search by distance: of every pair in blocks, or in a large gallery by certified bounds.
 
     Bounds are those of `lookalike.methods.avsl.retrieval`, in float64 and with the same metrics as every pair. Cameras,
-    levels, a learned reliability and the variants without one have none, and take every pair.
+    levels, a learned reliability and the variants without one have none, and take every pair, as does a search that
+    keeps the scores themselves.
 
     Args:
         model: an `AVSL`.
@@ -90,8 +91,8 @@ def weighted_vectors(images: Representation, weights: list[Tensor]) -> Tensor:
 
 def _bounded(network: AVSL, search: Search) -> bool:
     """Whether there are bounds for what is compared and counted."""
-    plain = search.query_cameras is None and not search.levels
-    return plain and network.variant not in WITHOUT_RELIABILITY and not len(network.learned_statistics)
+    counted = search.query_cameras is None and not search.levels and not search.keeps_scores
+    return counted and network.variant not in WITHOUT_RELIABILITY and not len(network.learned_statistics)
 
 
 def _parameters(network: AVSL) -> dict[str, Any]:
