@@ -165,3 +165,11 @@ def test_numbers_under_a_wrong_caption_stand_beside_what_they_are():
     assert math.isnan(binary["difference"])
     with pytest.raises(ValueError, match=r"read_as: table T4 of sam prints no 'iou'; it has binary_iou_fold0, "):
         table_cells({**table, "published": {**published, "read_as": {"iou": "mean_iou_mean"}}}, [])
+
+
+def test_a_file_of_older_code_is_read_with_its_missing_columns_empty(tmp_path):
+    cells = table_cells(TABLE, [run(0, 0, 0.61)])
+    write_cells(tmp_path / "cells.csv", cells.drop(columns=["rests_on", "trivial"]))
+    found = read_cells(tmp_path / "cells.csv")
+    assert set(found["rests_on"]) == set(found["trivial"]) == {""}
+    assert cell(found, "Margin", "cub", "P@1")["mean"] == pytest.approx(61)

@@ -78,8 +78,9 @@ def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
 
 
 def read_cells(path: Path | str) -> pd.DataFrame:
-    """Cells as `write_cells` wrote them, empty text as empty strings."""
-    return pd.read_csv(path, dtype=dict.fromkeys(TEXT, str)).fillna(dict.fromkeys(TEXT, ""))
+    """Cells as `write_cells` wrote them; empty text, and columns that a file of older code lacks, are empty strings."""
+    cells = pd.read_csv(path, dtype=dict.fromkeys(TEXT, str)).fillna(dict.fromkeys(TEXT, ""))
+    return cells.assign(**{name: "" for name in ORIGIN if name not in cells})
 
 
 _PLACE = ("entry", "dataset", "stand_in", "metric")
