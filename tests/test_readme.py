@@ -90,6 +90,22 @@ def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
                 assert [float(cell) for cell in cells[place - 2 : place]] == [pytest.approx(printed, abs=0.051), ours]
 
 
+def test_what_the_untrained_start_reaches_stands_in_the_committed_tables():
+    (said,) = re.findall(r"The untrained start itself reaches ([\d.]+), ([\d.]+) and ([\d.]+)\.", README)
+    found = [numbers_of("avsl", ["1"], "Untrained features", dataset)[1] for dataset in COLUMNS.values()]
+    assert [float(number) for number in said] == found
+
+
+def test_as_many_methods_stay_below_the_untrained_features_as_said():
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
+    with (ROOT / "results/mini/tables/methods.csv").open() as stream:
+        found = {cell["label"]: float(cell["mean"]) for cell in csv.DictReader(stream) if cell["metric"] == "R@1"}
+    start = found.pop("Untrained features")
+    del found["Chance"]
+    below = sum(mean < start for mean in found.values())
+    assert f"which {words[below]} of the {words[len(found)]} methods do not reach" in " ".join(README.split())
+
+
 def test_the_answer_to_which_method_stands_in_the_committed_table_with_the_best_first():
     text = README.partition("## Which method?")[2].partition("\n## ")[0]
     said = re.findall(r"(\d+\.\d) ± (\d+\.\d)", text)
@@ -110,5 +126,5 @@ def numbers_of(paper, tables, label, dataset):
                 if (cell["label"], cell["dataset"], cell["metric"]) == (label, dataset, METRICS[paper]) and cell[
                     "mean"
                 ]:
-                    return float(cell["published"]), round(float(cell["mean"]), 1)
+                    return float(cell["published"] or "nan"), round(float(cell["mean"]), 1)
     raise AssertionError(f"{paper} {tables}: no {label} on {dataset}")
