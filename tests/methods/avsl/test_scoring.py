@@ -66,7 +66,7 @@ def large(monkeypatch):
     asked = []
 
     def counted(*sides, **options):
-        asked.append(len(sides[0][0]))
+        asked.append(sides[0].count)
         return certified_queries(*sides, **options)
 
     monkeypatch.setattr(scoring, "EVERY_PAIR", 8)

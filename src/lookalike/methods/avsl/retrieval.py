@@ -19,7 +19,7 @@ from torch import Tensor
 
 from lookalike.methods.avsl.bounds import extremes, weight_intervals
 from lookalike.methods.avsl.certified import CertifiedSearch
-from lookalike.methods.avsl.graph import block_sensitivities, graph_images, graph_steps
+from lookalike.methods.avsl.graph import Step, block_sensitivities, graph_images, graph_steps
 from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
 from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
 from lookalike.metrics.names import OF_QUERIES
@@ -71,17 +71,14 @@ def certified_metrics(
         ValueError: as `lookalike.methods.avsl.similarity.overall_distance` and `retrieval_metrics`.
     """
     check_cutoffs(ks, len(gallery_labels) - self_match)
+    query = Side("query", query_embeddings, query_statistics)
     per_query, report = certified_queries(
-        query_embeddings,
-        query_statistics,
-        gallery_embeddings,
-        gallery_statistics,
+        query,
+        Side("gallery", gallery_embeddings, gallery_statistics),
+        exact_steps(query, alpha, beta, edges),
+        scale,
         query_labels,
         gallery_labels,
-        alpha=alpha,
-        beta=beta,
-        edges=edges,
-        scale=scale,
         self_match=self_match,
         count_query_in_r=count_query_in_r,
     )
@@ -89,27 +86,31 @@ def certified_metrics(
 
 
 def certified_queries(
-    query_embeddings: Sequence[Tensor],
-    query_statistics: Sequence[Tensor],
-    gallery_embeddings: Sequence[Tensor],
-    gallery_statistics: Sequence[Tensor],
+    query: Side,
+    gallery: Side,
+    steps: Sequence[Step],
+    scale: float,
     query_labels: Tensor,
     gallery_labels: Tensor,
     *,
-    alpha: Sequence[Tensor | None],
-    beta: Sequence[Tensor | None],
-    edges: Sequence[Tensor | None],
-    scale: float = 10.0,
     self_match: bool,
-    count_query_in_r: bool = False,
+    count_query_in_r: bool,
 ) -> tuple[Tensor, dict[str, float]]:
-    """What each query that has a positive reaches, in the order of the queries; arguments as of `certified_metrics`.
+    """What each query that has a positive reaches, in the order of the queries; errors and report of the metrics.
+
+    Args:
+        query: Q images.
+        gallery: G images.
+        steps: of `exact_steps`.
+        scale: factor of the sigmoid's argument.
+        query_labels: ``(Q,)`` int64.
+        gallery_labels: ``(G,)`` int64.
+        self_match: query i is gallery item i, and does not find itself.
+        count_query_in_r: R of RP and MAP@R counts the query too.
 
     Returns:
         Metrics as `lookalike.metrics.definitions.metrics_of_queries` gives them, and the report.
     """
-    query = Side("query", query_embeddings, query_statistics)
-    gallery = Side("gallery", gallery_embeddings, gallery_statistics)
     shapes = [(side.levels, side.nodes) for side in (query, gallery)]
     if shapes[0] != shapes[1]:
         raise ValueError(f"gallery has (levels, nodes) {shapes[1]}, it must have {shapes[0]} as the query")
@@ -118,7 +119,6 @@ def certified_queries(
             f"{query.count} queries and {gallery.count} gallery items need as many labels, "
             f"not {len(query_labels)} and {len(gallery_labels)}"
         )
-    steps = graph_steps(query.some(slice(1)), *([_as_double(each) for each in side] for side in (alpha, beta, edges)))
     positives = find_positives(query_labels, gallery_labels, self_match=self_match)
     with torch.no_grad():
         search = CertifiedSearch(query, gallery, steps, scale)
@@ -132,6 +132,21 @@ def certified_queries(
     pairs = max(1, len(rows) * (gallery.count - self_match))
     kept = per_query[positives.counts.cpu() > 0]
     return kept, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
+
+
+def exact_steps(
+    side: Side, alpha: Sequence[Tensor | None], beta: Sequence[Tensor | None], edges: Sequence[Tensor | None]
+) -> list[Step]:
+    """Steps of the graph down the levels in float64, without a gradient.
+
+    Args:
+        side: images whose levels and nodes the constants must fit.
+        alpha: per level ``(r,)``; the first may be ``None``.
+        beta: per level ``(r,)``; the first may be ``None``.
+        edges: per level ``(r, r)`` normalised edges to the level below, the first ``None``.
+    """
+    constants = [[None if each is None else each.detach().double() for each in part] for part in (alpha, beta, edges)]
+    return graph_steps(side.some(slice(1)), *constants)
 
 
 def fixed_weights(
@@ -199,9 +214,7 @@ def fixed_error(
         ValueError: if levels or nodes do not belong together.
     """
     sides = Side("query", query_statistics, query_statistics), Side("gallery", gallery_statistics, gallery_statistics)
-    steps = graph_steps(
-        sides[0].some(slice(1)), *([_as_double(each) for each in part] for part in (alpha, beta, edges))
-    )
+    steps = exact_steps(sides[0], alpha, beta, edges)
     direction = widest_direction(sides[1], steps)
     groups = [
         [extremes(side.some(rows)) for rows in torch.split(similar_order(side, direction, steps), GROUP)]
@@ -214,7 +227,3 @@ def fixed_error(
             off = torch.maximum(middle + half - fixed, fixed - (middle - half))
             worst = max(worst, float(torch.where(off > 0, off / (middle - half).clamp(min=0), 0.0).max()))
     return worst
-
-
-def _as_double(value: Tensor | None) -> Tensor | None:
-    return None if value is None else value.detach().double()

@@ -10,12 +10,14 @@ from torch.nn import functional as F
 
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
-from lookalike.methods.avsl.retrieval import certified_queries, fixed_error
+from lookalike.methods.avsl.retrieval import certified_queries, exact_steps, fixed_error
 from lookalike.methods.avsl.retrieval import fixed_weights as mean_weights
+from lookalike.methods.avsl.sides import Side
 from lookalike.metrics.search import Search, Tensors
 
 ERROR = "fixed_weights_error"
 EVERY_PAIR = 1_000  # images of a gallery in which every pair takes a second; bounds pay beyond
+SIDES = ("query", "gallery")
 WITHOUT_RELIABILITY = ("top", "concat")
 
 
@@ -33,17 +35,19 @@ def graph(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) ->
         search: what is counted.
     """
     network = cast(AVSL, model)
-    sides = Representation.from_state(query), Representation.from_state(gallery)
+    images = Representation.from_state(query), Representation.from_state(gallery)
     if len(search.gallery_labels) <= EVERY_PAIR or not _bounded(network, search):
-        return search.by_score(*sides, score=lambda some, others: -network.distance(some, others))
+        return search.by_score(*images, score=lambda some, others: -network.distance(some, others))
+    one, other = (Side(name, each.embeddings, each.statistics) for name, each in zip(SIDES, images, strict=True))
+    learned = _parameters(network)
+    scale = learned.pop("scale")
     per_query, report = certified_queries(
-        sides[0].embeddings,
-        sides[0].statistics,
-        sides[1].embeddings,
-        sides[1].statistics,
+        one,
+        other,
+        exact_steps(one, **learned),
+        scale,
         search.query_labels,
         search.gallery_labels,
-        **_parameters(network),
         self_match=search.self_match,
         count_query_in_r=search.count_query_in_r,
     )
