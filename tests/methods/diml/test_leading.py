@@ -57,7 +57,7 @@ def test_the_largest_sums_are_those_of_all_candidates(images, matching, depth, s
     query = [side[:6] for side in images]
     own = candidates_of(6)
     others = torch.einsum("qd,qkd->qk", query[1], images[1][own])
-    found = leading_similarity(*query, *images, own, others, depth, matching)
+    found = leading_similarity(Representation(*query), Representation(*images), own, others, depth, matching)
     needed = sum(solved)
     everything = candidate_similarity(*query, *images, own, matching)
     sums = others + everything
@@ -70,9 +70,9 @@ def test_the_largest_sums_are_those_of_all_candidates(images, matching, depth, s
 
 
 def test_small_blocks_change_nothing(images, monkeypatch):
-    query = [side[:6] for side in images]
+    gallery = Representation(*images)
     own = candidates_of(6)
-    sides = *query, *images, own, torch.zeros(6, 39), 3, Matching()
+    sides = gallery[:6], gallery, own, torch.zeros(6, 39), 3, Matching()
     expected = leading_similarity(*sides)
     for name, value in (("SOLVED", 2), ("VALUES", 1)):
         monkeypatch.setattr(leading, name, value)
@@ -98,10 +98,11 @@ def test_a_solver_that_looks_at_all_candidates_together_gets_them_all(images):
     found = matcher.rank(gallery, gallery, self_match=True, depth=2)
     assert torch.equal(found, matcher.rank(gallery, gallery, self_match=True)[:, :2])
     with pytest.raises(ValueError, match="'released' solves all candidates of a query together, not single pairs"):
-        leading_similarity(*images, *images, torch.zeros(40, 2).long(), torch.zeros(40, 2), 1, matcher.matching)
+        leading_similarity(gallery, gallery, torch.zeros(40, 2).long(), torch.zeros(40, 2), 1, matcher.matching)
 
 
 @pytest.mark.parametrize("depth", [0, 3])
 def test_a_depth_beyond_the_candidates_is_refused(images, depth):
+    gallery = Representation(*images)
     with pytest.raises(ValueError, match=rf"depth={depth} is outside \[1, 2\], the candidates of a query"):
-        leading_similarity(*images, *images, torch.zeros(40, 2).long(), torch.zeros(40, 2), depth, Matching())
+        leading_similarity(gallery, gallery, torch.zeros(40, 2).long(), torch.zeros(40, 2), depth, Matching())

@@ -14,20 +14,17 @@ import torch
 from torch import Tensor
 
 from lookalike.methods.diml.matching import Matching
+from lookalike.methods.diml.representation import Representation
 from lookalike.methods.diml.similarity import of_candidates
 
-SOLVED = (
-    2**9
-)  # pairs for which plans are sought at once, where memory allows: a solver's steps have a price of their own
+SOLVED = 2**9  # pairs for which plans are sought at once, where memory allows: a step has a price of its own
 VALUES = 2**24  # of the correlations that are kept at once
 ROUNDING = 64  # times the distance of floats at 1: what sums over a plan may be off by
 
 
 def leading_similarity(
-    query_regions: Tensor,
-    query_global: Tensor,
-    gallery_regions: Tensor,
-    gallery_global: Tensor,
+    query: Representation,
+    gallery: Representation,
     candidates: Tensor,
     others: Tensor,
     depth: int,
@@ -39,10 +36,8 @@ def leading_similarity(
     last digit, which hangs on a pair's place among those that are solved together.
 
     Args:
-        query_regions: ``(Q, R, D)`` unit vectors.
-        query_global: ``(Q, D)`` unit vectors.
-        gallery_regions: ``(G, R, D)``.
-        gallery_global: ``(G, D)``.
+        query: Q images.
+        gallery: G images.
         candidates: ``(Q, K)`` int64, indices into the gallery.
         others: ``(Q, K)``, what each similarity is added to.
         depth: how many of a query's sums are wanted, 1 to K.
@@ -57,14 +52,13 @@ def leading_similarity(
     width = candidates.shape[1]
     if not 1 <= depth <= width:
         raise ValueError(f"depth={depth} is outside [1, {width}], the candidates of a query")
-    slack = 2 * matching.tolerance + ROUNDING * torch.finfo(query_regions.dtype).eps
-    sides = gallery_regions, gallery_global
-    locations = query_regions.shape[1] * gallery_regions.shape[1]
+    slack = 2 * matching.tolerance + ROUNDING * torch.finfo(query.regions.dtype).eps
+    locations = query.regions.shape[1] * gallery.regions.shape[1]
     some = max(1, min(VALUES // (locations * width), SOLVED // depth))
-    result = torch.full_like(candidates, -torch.inf, dtype=query_regions.dtype)
+    result = torch.full_like(candidates, -torch.inf, dtype=query.regions.dtype)
     for start in range(0, len(candidates), some):
         rows = slice(start, start + some)
-        pairs = _compared(matching, query_regions[rows], query_global[rows], *sides, candidates[rows])
+        pairs = _compared(matching, query[rows], gallery, candidates[rows])
         most = others[rows] + (_ceiling(*pairs) + slack)
         first = torch.zeros_like(most, dtype=torch.bool).scatter_(1, most.topk(depth, dim=1).indices, True)
         _solve(matching, *pairs, first, result[rows])
@@ -74,21 +68,16 @@ def leading_similarity(
 
 
 def _compared(
-    matching: Matching,
-    query_regions: Tensor,
-    query_global: Tensor,
-    gallery_regions: Tensor,
-    gallery_global: Tensor,
-    candidates: Tensor,
+    matching: Matching, query: Representation, gallery: Representation, candidates: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Correlation ``(q, K, R, R')`` and marginals ``(q, K, R)``, ``(q, K, R')`` of every pair, a block at a time."""
-    counts = query_regions.shape[1], gallery_regions.shape[1]
+    counts = query.regions.shape[1], gallery.regions.shape[1]
     correlation, *sides = (
-        query_regions.new_empty(*candidates.shape, *shape) for shape in (counts, counts[:1], counts[1:])
+        query.regions.new_empty(*candidates.shape, *shape) for shape in (counts, counts[:1], counts[1:])
     )
-    for rows, columns in matching.blocks(query_regions, gallery_regions, candidates.shape[1]):
-        regions, vectors = of_candidates(candidates[rows, columns], gallery_regions, gallery_global)
-        found = matching.compared(query_regions[rows], query_global[rows], regions, vectors)
+    for rows, columns in matching.blocks(query.regions, gallery.regions, candidates.shape[1]):
+        regions, vectors = of_candidates(candidates[rows, columns], gallery.regions, gallery.global_vector)
+        found = matching.compared(query.regions[rows], query.global_vector[rows], regions, vectors)
         for whole, part in zip((correlation, *sides), found, strict=True):
             whole[rows, columns] = part
     return correlation, sides[0], sides[1]

@@ -129,12 +129,12 @@ class StructuralMatcher:
         values, candidates = nearest(
             query.global_vector, gallery.global_vector, max(ranks, longest), self_match=self_match
         )
-        sides = query.regions, query.global_vector, gallery.regions, gallery.global_vector
         heads = candidates[:, :longest]
         if len(truncations) == 1 and ranks < longest and self.solver != "released":
             others = values[:, :longest] if self.score == "sum" else torch.zeros_like(values[:, :longest])
-            structural = leading_similarity(*sides, heads, others, ranks, self.matching)
+            structural = leading_similarity(query, gallery, heads, others, ranks, self.matching)
         else:
+            sides = query.regions, query.global_vector, gallery.regions, gallery.global_vector
             structural = candidate_similarity(*sides, heads, self.matching)  # (Q, longest)
         rankings = with_heads(candidates, values, structural, truncations, self.score)
         rankings = [ranking[:, :ranks] for ranking in rankings]
