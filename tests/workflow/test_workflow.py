@@ -168,9 +168,15 @@ def test_a_download_comes_before_the_split_and_had_again_splits_nothing_again(pa
     assert jobs_of_split(packed) == ["download", "split"]
     assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
     assert jobs_of_split(packed) == []
-    assert jobs_of_split(packed, "--forcerun download") == ["download"]
     (packed.root / "data/own/pictures.json").touch()
     assert jobs_of_split(packed) == []
+
+
+def test_newer_code_of_the_download_hides_none_of_the_jobs_that_follow(packed):
+    assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
+    script = packed.root / "workflow" / "scripts" / "download.py"
+    script.write_text(script.read_text() + "\n")  # as an archive unpacked over the folder does by its times
+    assert {"Train compared_margin", "Train compared_margin_avsl"} <= set(planned(packed))
 
 
 def test_a_split_from_before_it_followed_the_download_is_not_made_again(packed):

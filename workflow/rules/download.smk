@@ -1,9 +1,13 @@
-# Runs where there is no record yet. Of what changes later `split` is told, which brings the data set up to date first.
+# There only for data sets without a record. Of what changes later `split` is told, which brings the data set up to date
+# first; and a download that were to run again behind `ancient` would hide from Snakemake all that follows it: the call
+# would end well with nothing else done.
 rule download:
     output:
         record=f"{DATA}/{{dataset}}.json",
     log:
         f"{LOGS}/download/{{dataset}}.log",
+    wildcard_constraints:
+        dataset=inputs.not_yet_downloaded(),
     conda:
         "../../environment.yml"
     threads: 4  # that draw

@@ -121,6 +121,13 @@ class Inputs:
         """What the download of a job's data set leaves."""
         return str(self.dataset(wildcards).record)
 
+    def not_yet_downloaded(self) -> str:
+        """Regular expression of the data sets that have no record yet; it matches nothing where all have one."""
+        missing = [
+            name for name, dataset in self.plan.datasets.items() if not (project_root() / dataset.record).is_file()
+        ]
+        return "|".join(missing) or "(?!)"
+
     def download(self, wildcards: Any) -> str | list[str]:
         """Record of the download that a job's split follows.
 
