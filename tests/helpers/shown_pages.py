@@ -82,6 +82,7 @@ def write_page(folder: Path) -> Path:
         pictures={"birds": str(folder / "pictures.json")},
         tables={},
         cells={},
+        other_settings={},
         documents={name: str(folder / f"{name}.md") for name in ("figures", "claims")},
         scale="a `tiny` scale",
         folder=str(folder / "page"),

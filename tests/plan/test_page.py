@@ -2,8 +2,10 @@
 
 from types import SimpleNamespace as Names
 
+import pandas as pd
 import pytest
 
+from lookalike.parameters import settings_digest
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.page import Shown, page_rows, read_page
@@ -89,3 +91,20 @@ def test_tables_and_documents_are_those_that_exist(params, monkeypatch):
     assert set(found) == {"results/mini/tables/avsl_1.csv", "results/mini/claims.md"}
     (results / "claims.md").write_text("y")
     assert shown.found()["results/mini/claims.md"] != found["results/mini/claims.md"]
+
+
+def test_a_table_that_settings_of_another_day_made_is_told_by_its_number_of_rows(params):
+    shown = shown_of()
+    plan, table = shown.plan, params.parent / "results" / "mini" / "tables" / "avsl_edges.csv"
+    runs = plan.runs_of("avsl_edges").drop_duplicates("recipe")
+    rows = runs[["recipe", "dataset"]].itertuples(index=False, name=None)
+    settings = [settings_digest(plan.settings(*row, plan.last_stage(row[0]))) for row in rows]
+    cells = runs[["recipe"]].assign(stand_in=runs["dataset"], settings=settings)
+    quoted = pd.DataFrame({"recipe": [""], "stand_in": [""], "settings": [""]})
+    table.parent.mkdir(parents=True)
+    pd.concat([quoted, cells, cells]).to_csv(table, index=False)
+    assert shown.other_settings() == {}
+    cells.iloc[0, 2] = "0123456789ab"
+    cells.iloc[1, 0] = "no_longer_there"
+    pd.concat([quoted, cells, cells]).to_csv(table, index=False)
+    assert shown.other_settings() == {"avsl_edges": f"2 of {len(cells)}"}

@@ -8,6 +8,8 @@ import pytest
 from lookalike.files import read_json, write_json
 from lookalike.stages.page import page
 from lookalike.stages.thumbnails import thumbnails
+from lookalike.tables.cells import table_cells, write_cells
+from measured_runs import TABLE, run
 from shown_pages import DRAWN, ROWS, write_page
 
 
@@ -63,11 +65,30 @@ def test_the_methods_say_how_good_they_are_and_a_dash_what_was_not_measured(fold
 
 
 def test_a_page_without_pairs_and_without_documents_says_so(tmp_path):
-    nothing = {"pairs": [], "metrics": [], "pictures": {}, "tables": {}, "cells": {}, "documents": {}}
+    nothing = {
+        "pairs": [],
+        "metrics": [],
+        "pictures": {},
+        "tables": {},
+        "cells": {},
+        "other_settings": {},
+        "documents": {},
+    }
     page([], **nothing, scale="none", folder=str(tmp_path / "page"))
     text = (tmp_path / "page" / "index.html").read_text()
     assert "No pairs are shown at this scale" in text
     assert '<script src="data' not in text
+
+
+def test_a_table_of_older_settings_says_so_and_a_document_which_target_wrote_it(folder, tmp_path):
+    write_cells(tmp_path / "cells.csv", table_cells(TABLE, [run(row, 0, 0.5) for row in (0, 1)]))
+    given = {"pairs": [], "metrics": [], "pictures": {}, "documents": {}, "scale": "none", "folder": str(tmp_path)}
+    shown = {"tables": {"diml_1": TABLE}, "cells": {"diml_1": str(tmp_path / "cells.csv")}}
+    older = "Older settings: 1 of 2 measured rows were made by settings that are not today's."
+    for remarks, count in (({}, 0), ({"diml_1": "1 of 2"}, 1)):
+        page([], **given, **shown, other_settings=remarks)
+        assert (tmp_path / "tables.html").read_text().count(older.replace("'", "&#39;")) == count
+    assert "As <code>snakemake --cores all claims</code> last left it" in (folder / "claims.html").read_text()
 
 
 def test_rows_with_other_queries_are_refused(folder, tmp_path):
@@ -85,6 +106,7 @@ def test_rows_with_other_queries_are_refused(folder, tmp_path):
             pictures={"birds": str(source / "pictures.json")},
             tables={},
             cells={},
+            other_settings={},
             documents={},
             scale="none",
             folder=str(tmp_path / "page"),

@@ -70,6 +70,7 @@ rule page_folder:
         datasets=shown.datasets,
         tables=told(shown.tables),
         cells=shown.cells,
+        other_settings=told(shown.other_settings),
         documents=shown.documents,
         found=shown.found,
         scale=plan.title,

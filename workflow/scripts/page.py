@@ -11,6 +11,7 @@ with job_log("page", snakemake.log[0]):
         pictures=dict(zip(snakemake.params.datasets, snakemake.input.pictures, strict=True)),
         tables=snakemake.params.tables,
         cells=snakemake.params.cells,
+        other_settings=snakemake.params.other_settings,
         documents=snakemake.params.documents,
         scale=snakemake.params.scale,
         folder=snakemake.output.folder,

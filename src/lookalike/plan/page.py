@@ -6,12 +6,13 @@ the page of a scale can be had without all that the scale can measure.
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
-from lookalike.parameters import Settings, check, merge, read
+from lookalike.parameters import Settings, check, merge, read, settings_digest
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.evidence import Evidence, Runs
 from lookalike.plan.plan import Plan
@@ -138,6 +139,11 @@ class Shown:
         """Their files."""
         return {name: self._table(name) for name in self.tables()}
 
+    def other_settings(self, wildcards: Any = None) -> dict[str, str]:
+        """Of tables with rows that today's settings would not give, how many: the page shows what it finds."""
+        counts = {name: self._measured_otherwise(name, file) for name, file in self.cells().items()}
+        return {name: f"{some} of {every}" for name, (some, every) in counts.items() if some}
+
     def documents(self, wildcards: Any = None) -> dict[str, str]:
         """Of what else exists the Markdown, by name."""
         files = {name: f"{self._results}/{name}.md" for name in DOCUMENTS}
@@ -158,6 +164,17 @@ class Shown:
     def _timings(self, row: dict[str, Any]) -> dict[str, str]:
         files = timing_files(self.plan, row["recipe"], row["dataset"], row["seed"])
         return {stage: f"{self._results}/{file}" for stage, file in files.items()}
+
+    def _measured_otherwise(self, name: str, file: str) -> tuple[int, int]:
+        """How many of a table's measured rows have other settings than this call, and how many there are."""
+        with Path(file).open(encoding="utf-8", newline="") as lines:
+            found = {(cell["recipe"], cell["stand_in"], cell["settings"]) for cell in csv.DictReader(lines)}
+        found = {row for row in found if row[2]}
+        runs = self.plan.runs_of(name)[["recipe", "dataset"]].drop_duplicates()
+        planned = [(str(recipe), str(dataset)) for recipe, dataset in runs.itertuples(index=False, name=None)]
+        last = {recipe: self.plan.last_stage(recipe) for recipe, _ in planned}
+        today = {(*run, settings_digest(self.plan.settings(*run, last[run[0]]))) for run in planned}
+        return len(found - today), len(found)
 
     def _table(self, name: str) -> str:
         return f"{self._results}/tables/{name}.csv"

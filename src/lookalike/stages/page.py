@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def page(
     pictures: Mapping[str, str],
     tables: Mapping[str, Mapping[str, Any]],
     cells: Mapping[str, str],
+    other_settings: Mapping[str, str],
     documents: Mapping[str, str],
     scale: str,
     folder: str,
@@ -50,6 +52,7 @@ def page(
         pictures: JSON of the stage ``thumbnails`` of each data set.
         tables: entries of ``params/tables``, in the order of the page.
         cells: CSV of each table.
+        other_settings: of tables with rows of other settings than this call's, how many of how many.
         documents: Markdown by name, see `TITLES`.
         scale: what the scale calls itself.
         folder: to write.
@@ -62,6 +65,7 @@ def page(
     listed = index(found)
     _write_data(listed, found, pictures, target / "data")
     shown = [for_readers(name, table, read_cells(cells[name]), scale) for name, table in tables.items()]
+    shown = [replace(each, notes=(*_remark(other_settings.get(each.name)), *each.notes)) for each in shown]
     names = ["index", *(["tables"] if shown else []), *(name for name in TITLES if name in documents)]
     templates = environment(PARTS, OF_TABLES)
     about = {"pages": {f"{name}.html": TITLES[name] for name in names}, "scale": scale}
@@ -84,11 +88,16 @@ def page(
         for each in drawn:
             (target / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(Path(path).parent / each, target / each)
-        write(name, "document.html", {"document": as_html(text, TITLES[name])})
+        write(name, "document.html", {"document": as_html(text, TITLES[name]), "target": name})
     write_text(target / "page.css", (OF_TABLES / "style.css").read_text() + (PARTS / "page.css").read_text())
     shutil.copyfile(OF_TABLES / "sorting.js", target / "sorting.js")
     for script in SCRIPTS:
         shutil.copyfile(PARTS / script, target / script)
+
+
+def _remark(count: str | None) -> list[str]:
+    """What is said above a table that shows older numbers."""
+    return [f"Older settings: {count} measured rows were made by settings that are not today's."] if count else []
 
 
 def _row(row: Mapping[str, Any], pairs: str, metrics: str) -> dict[str, Any]:
