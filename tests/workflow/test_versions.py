@@ -11,7 +11,7 @@ import pytest
 from lookalike.running.dvc import reason, reproduce
 from projects import ROOT
 
-SPLIT = "data/splits/figurines_birds.csv"
+SPLIT = "data/splits/figurines_people.csv"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (ROOT / ".git").exists(), reason="clones need the project's own git history"),
@@ -35,11 +35,11 @@ def test_a_second_clone_pulls_what_the_first_one_made(tmp_path):
     assert run(tmp_path / "first", "git", "status", "--porcelain").strip() == "", (
         "the committed dvc.lock is not what came out"
     )
-    run(tmp_path / "first", "dvc", "push", "--quiet", "split@figurines_birds", "download@figurines_birds")
-    run(tmp_path / "second", "dvc", "pull", "--quiet", "split@figurines_birds", "download@figurines_birds")
+    run(tmp_path / "first", "dvc", "push", "--quiet", "split@figurines_people", "download@figurines_people")
+    run(tmp_path / "second", "dvc", "pull", "--quiet", "split@figurines_people", "download@figurines_people")
 
     assert (tmp_path / "first" / SPLIT).read_bytes() == (tmp_path / "second" / SPLIT).read_bytes()
-    target = "results/mini/metrics/proxy_anchor/figurines_birds/seed0.json"
+    target = "results/mini/metrics/pcb/figurines_people/seed0.json"
     planned = run(tmp_path / "second", "snakemake", "-n", "--cores", "1", target)
     jobs = set(re.findall(r"^(\w+) +\d+$", planned, re.MULTILINE))
     assert jobs == {"train", "embed", "evaluate", "total"}
