@@ -26,7 +26,8 @@ def test_outside_of_every_project_it_is_the_checkout(tmp_path, monkeypatch):
 def test_without_a_checkout_either_it_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "site-packages")
-    with pytest.raises(
-        ValueError, match=r"^\S+ is not in a project's folder, which holds Snakefile and params/; get one by"
-    ):
+    said = (
+        r"^\S+ is not in a project's folder, which holds Snakefile and params/; make one with `lookalike init FOLDER`"
+    )
+    with pytest.raises(ValueError, match=said):
         paths.project_root()

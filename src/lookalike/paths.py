@@ -25,7 +25,7 @@ def project_root() -> Path:
         return CHECKOUT
     raise ValueError(
         f"{here} is not in a project's folder, which holds Snakefile and params/; "
-        "get one by cloning or unpacking lookalike's repository, and call again in there"
+        "make one with `lookalike init FOLDER`, and call again in there"
     )
 
 

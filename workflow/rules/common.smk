@@ -19,6 +19,7 @@ from lookalike.plan.timings import timing_pattern
 from lookalike.plan.trials import overruled_trials
 from lookalike.running.devices import loading_threads, visible_devices
 from lookalike.running.interventions import before_a_call, before_its_jobs
+from lookalike.sources.imported import other_sources
 from lookalike.tracking.server import ask_server, recently_away
 
 
@@ -60,6 +61,8 @@ def read_all():
 
 
 before_a_call()
+if other := other_sources():
+    print(other, file=sys.stderr, flush=True)
 plan, inputs, evidence, gate, shown = read_all()
 
 config["tracking"] = plan.tracking  # scripts read it there: switching it is no reason to run anything again

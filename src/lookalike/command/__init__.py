@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        project_root()  # every command reads one
+        if options.run is not _on_init:
+            project_root()  # every other command reads one
         with workflow_extra():
             return int(options.run(options))
     except OSError as error:
@@ -48,6 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lookalike", description=f"{text} Called in a project's folder.")
     parser.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
     groups = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
+    text = "a new project: workflow, parameters and sources of this package, to call Snakemake in; anywhere"
+    action = groups.add_parser("init", help=text, description=text)
+    action.add_argument("folder", type=Path, metavar="FOLDER", help="a new folder")
+    action.set_defaults(run=_on_init)
     data = groups.add_parser("data", help="data sets on disk").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
     )
@@ -171,6 +176,12 @@ def _add_own_pictures(groups: Any) -> None:
     recommend.add_argument("--cores", type=int, metavar="N", help="that are used (all)")
     recommend.add_argument("--out", type=Path, metavar="PAGE.html", help="page, with JSON beside it (below results/)")
     recommend.set_defaults(run=_on_recommend)
+
+
+def _on_init(options: argparse.Namespace) -> int:
+    from lookalike.command.initialising import initialise
+
+    return initialise(options.folder)
 
 
 def _on_data(options: argparse.Namespace) -> int:
