@@ -22,7 +22,7 @@ from slow_attention import described_slowly
 from trainings import CROP, learner, section, write_dataset
 
 
-def prepared(folder, method="embedder", *, masks):
+def prepared(folder, method="embedder", *, masks, best_epoch=2):
     """Pictures and a model; the upper half of every picture is the object."""
     manifest = write_dataset(folder / "pictures", {"train": 1, "test": 4})
     if masks:
@@ -32,7 +32,9 @@ def prepared(folder, method="embedder", *, masks):
         )
         write_manifest(frame.assign(mask="mask.png"), manifest)
     states = {f"last/{name}": tensor for name, tensor in learner(method).state_dict().items()}
-    about = {"settings": section(method), "best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
+    if best_epoch == 1:
+        states |= {name.replace("last/", "best/"): 1.5 * tensor for name, tensor in states.items()}
+    about = {"settings": section(method), "best_epoch": best_epoch, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
     write_tensors(folder / "model", states, about)
     paths = {"model": str(folder / "model"), "manifest": str(manifest), "root": str(manifest.parent)}
     return {**paths, "attributions": str(folder / "attributions.json")}
@@ -57,9 +59,20 @@ def test_the_stage_describes_every_picture_of_every_triplet(tmp_path, monkeypatc
     assert found["best"] == pytest.approx(expected, abs=1e-5)
     assert found["best"]["object_area"] == 0.5
     assert found["best"]["empty"] < 1
-    del found["best"]
+    assert found.pop("last") == found.pop("best")
     about = {"best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
     assert found == {**about, "triplets": 12, "triplet_seed": 0}
+
+
+def test_the_best_and_the_last_epoch_are_described_each_by_its_own_weights(tmp_path):
+    described = {}
+    for best_epoch in (1, 2):
+        folder = tmp_path / str(best_epoch)
+        folder.mkdir()
+        attribute(**prepared(folder, masks=False, best_epoch=best_epoch))
+        described[best_epoch] = json.loads((folder / "attributions.json").read_text())
+    assert described[1]["last"] == described[2]["last"] == described[2]["best"]
+    assert described[1]["best"] != described[1]["last"]
 
 
 def test_without_masks_nothing_is_said_of_the_object(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from lookalike.data import read_manifest
 from lookalike.files import write_json
@@ -13,6 +14,7 @@ from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.metrics.attention import OBJECT, described
+from lookalike.metrics.names import CHECKPOINTS
 from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
@@ -24,7 +26,7 @@ BATCH = 32  # triplets at once
 
 
 def attribute(*, model: str, manifest: str, root: str, attributions: str, workers: int = 0) -> None:
-    """Describe the triplet attention of the best checkpoint.
+    """Describe the triplet attention of both checkpoints.
 
     All models are read with the default options of ``SimilarityAttention``: two recipes differ in their weights only.
 
@@ -32,22 +34,33 @@ def attribute(*, model: str, manifest: str, root: str, attributions: str, worker
         model: safetensors of a training.
         manifest: CSV of the split; its column ``mask`` is used where it has one.
         root: folder of the pictures.
-        attributions: JSON to write: under ``best`` means of `described` over the pictures of all triplets; their draw.
+        attributions: JSON to write: by checkpoint means of `described` over the pictures of all triplets; their draw.
         workers: loading processes.
 
     Raises:
         ValueError: for a model that is no ``Embedder``.
     """
-    device = job_device()
-    embedder, about = load_model(model)
-    if not isinstance(embedder, Embedder):
-        raise ValueError(f"{model} holds {type(embedder).__name__}; attention is measured of an Embedder only")
-    attention = SimilarityAttention(*trunk_and_head(embedder)).to(device)
     roles = [read_role(manifest, root, role) for role in test_roles(manifest)]
-    view = about["settings"]["test_image"]
-    pictures = Images([path for role in roles for path in role.paths], view)
-    masks = Images(_mask_paths(manifest, root), view)
+    paths = [path for role in roles for path in role.paths]
     triplets = draw_triplets(torch.cat([role.labels for role in roles]), TRIPLETS, SEED)
+    means: dict[str, dict[str, float]] = {}
+    for checkpoint in CHECKPOINTS:
+        embedder, about = load_model(model, checkpoint)
+        if not isinstance(embedder, Embedder):
+            raise ValueError(f"{model} holds {type(embedder).__name__}; attention is measured of an Embedder only")
+        if means and about["best_epoch"] == about["epochs"]:
+            means[checkpoint] = next(iter(means.values()))  # both are one checkpoint
+            continue
+        view = about["settings"]["test_image"]
+        pictures, masks = Images(paths, view), Images(_mask_paths(manifest, root), view)
+        means[checkpoint] = _described(embedder.to(job_device()), pictures, masks, triplets, workers)
+    kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
+    write_json(attributions, {**means, **kept, "triplets": triplets.shape[1], "triplet_seed": SEED})
+
+
+def _described(embedder: Embedder, pictures: Images, masks: Images, triplets: Tensor, workers: int) -> dict[str, float]:
+    """Means of `described` over the pictures of all triplets ``(3, T)``; of objects only where there are masks."""
+    attention, device = SimilarityAttention(*trunk_and_head(embedder)), job_device()
     chunks = [triplets[:, columns].flatten().tolist() for columns in in_order(triplets.shape[1], BATCH)]
     parts = []
     for images, rows in batches(pictures, chunks, seed=SEED, device=device, workers=workers):
@@ -55,9 +68,7 @@ def attribute(*, model: str, manifest: str, root: str, attributions: str, worker
         heat = heat_map(maps, (images.shape[2], images.shape[3])).flatten(0, 1).cpu()
         objects = [masks[row, SEED][0][0] > OBJECT for row in rows.tolist() if len(masks)]
         parts.append(described(heat, torch.stack(objects) if objects else None))
-    means = {name: float(torch.cat([part[name] for part in parts]).mean()) for name in parts[0]}
-    kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
-    write_json(attributions, {"best": means, **kept, "triplets": triplets.shape[1], "triplet_seed": SEED})
+    return {name: float(torch.cat([part[name] for part in parts]).mean()) for name in parts[0]}
 
 
 def _mask_paths(manifest: str, root: str) -> list[Path]:
