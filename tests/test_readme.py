@@ -128,3 +128,14 @@ def numbers_of(paper, tables, label, dataset):
                 ]:
                     return float(cell["published"] or "nan"), round(float(cell["mean"]), 1)
     raise AssertionError(f"{paper} {tables}: no {label} on {dataset}")
+
+
+def test_what_readme_says_of_claims_stands_in_their_file():
+    with (ROOT / "results" / "mini" / "claims.csv").open() as stream:
+        cells = list(csv.DictReader(stream))
+    decided = sum(cell["verdict"] != "undecided" for cell in cells)
+    assert f"where {decided} of {len(cells)} comparisons are decided so far" in README
+    matching = [cell for cell in cells if cell["claim"] == "diml_precision"]
+    holding = sum(cell["verdict"] == "holds" for cell in matching)
+    gain = sum(float(cell["difference"]) for cell in matching) / len(matching)
+    assert f"({holding} of {len(matching)} losses gain, {gain:.1f} points on average)" in README
