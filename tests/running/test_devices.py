@@ -49,6 +49,13 @@ def test_jobs_started_together_get_different_devices_and_a_killed_one_frees_its_
             job.stdout.close()
 
 
+def test_a_job_of_slurm_takes_the_device_that_it_was_given_beside_others_of_its_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    with own_device(1, tmp_path) as first, own_device(1, tmp_path) as second:
+        assert first == second == "0"
+
+
 def test_a_job_without_a_device_sees_none(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     with own_device(0) as device:

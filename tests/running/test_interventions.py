@@ -29,10 +29,10 @@ def test_jobs_have_a_parent_and_no_limit_unless_the_call_is_plain(workflow, monk
     assert workflow.scheduler.job_rate_limiter is None
 
 
-def test_jobs_of_other_machines_keep_the_limit(workflow, monkeypatch):
+def test_jobs_of_a_scheduler_have_no_parent_here_and_keep_the_limit(workflow, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     workflow.local_exec = False
-    before_its_jobs(workflow, tracked=False)
+    assert before_its_jobs(workflow, tracked=False) is None
     assert workflow.scheduler.job_rate_limiter == "limit"
 
 

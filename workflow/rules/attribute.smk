@@ -10,9 +10,9 @@ rule attribute:
         f"{RESULTS}/{timing_pattern('attribute')}"
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         root=inputs.root,
         code=inputs.code("lookalike.stages.attribute:attribute", stage="train"),

@@ -71,11 +71,6 @@ RESULTS = inputs.results_folder
 LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
 DECODED = f"{DATA}/decoded"
-# One device per job where there is one, or where jobs run on other machines. Without a device the limit
-# `--resources gpu=1` must not serialise jobs that use none.
-GPU = 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
-# Beside a device, processor cores load pictures; without one, each job has a core to itself.
-THREADS = loading_threads() if GPU else 1
 TABLES_PARTS = sorted(
     map(str, (PACKAGE / "tables").glob("*.[hcj]*"))
 )  # of the page with all tables: HTML, CSS, JavaScript
@@ -90,6 +85,19 @@ wildcard_constraints:
     mutation=r"[a-z][a-z0-9_]*",
     trial=r"\d+",
     explainer=r"[a-z][a-z0-9_]*",
+
+
+def device(wildcards):
+    """One per job where there is one, or where jobs run on other machines, which Snakemake knows once it plans jobs.
+
+    Without a device the limit `--resources gpu=1` must not serialise jobs that use none.
+    """
+    return 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
+
+
+def loading(wildcards):
+    """Beside a device, processor cores load pictures; without one, each job has a core to itself."""
+    return loading_threads() if device(wildcards) else 1
 
 
 def committed(file):

@@ -10,9 +10,9 @@ rule embed:
         f"{RESULTS}/{timing_pattern('embed')}"
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         settings=inputs.settings("embed"),
         root=inputs.pictures_root,

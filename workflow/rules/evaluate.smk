@@ -12,7 +12,7 @@ rule evaluate:
     conda:
         "../../environment.yml"
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         settings=inputs.settings("evaluate"),
         recall_at=inputs.recall_cut_offs,

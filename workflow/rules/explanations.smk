@@ -31,9 +31,9 @@ rule explain:
         f"{RESULTS}/timings/explain/{{recipe}}-{{dataset}}-{{explainer}}-seed{{seed}}.tsv"
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         protocol=evidence.protocol,
         root=inputs.root,

@@ -18,7 +18,7 @@ rule figure:
         "../../environment.yml"
     threads: evidence.threads_of_figure
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         entry=evidence.figure,
         runs=told(evidence.runs_of_figure),

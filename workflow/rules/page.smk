@@ -11,9 +11,9 @@ rule pairs:
         f"{RESULTS}/{timing_pattern('pairs')}"
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         settings=inputs.settings("evaluate"),
         method=shown.method,

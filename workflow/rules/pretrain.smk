@@ -10,9 +10,9 @@ rule pretrain:
         "logs/pretrain.log",
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         settings=START.train,
         drawn=START.drawn,

@@ -47,9 +47,9 @@ rule segment:
         f"{RESULTS}/timings/segment/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         settings=inputs.settings("segment"),
         root=inputs.root,

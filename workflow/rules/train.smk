@@ -12,9 +12,9 @@ rule train:
         f"{RESULTS}/timings/train/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
     conda:
         "../../environment.yml"
-    threads: THREADS
+    threads: loading
     resources:
-        gpu=GPU,
+        gpu=device,
     params:
         settings=inputs.settings("train"),
         root=inputs.pictures_root,

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from lookalike.running.posix import fcntl
 
+SCHEDULED = "SLURM_JOB_ID"  # where SLURM has chosen the device, which may have the number of another job's
+
 
 def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: Path = Path("/dev")) -> list[str]:
     """Identifiers of the CUDA devices this process may use.
@@ -44,7 +46,8 @@ def loading_threads() -> int:
 def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | None]:
     """Hold one device for as long as the context lasts, and hide all others from CUDA.
 
-    Must be entered before CUDA is first used in this process. Waits while every device is taken.
+    Must be entered before CUDA is first used in this process. Waits while every device is taken, but in a job of SLURM,
+    which has one of its own.
 
     Args:
         wanted: devices asked for, 0 or 1. With 0 CUDA is hidden altogether.
@@ -65,6 +68,10 @@ def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | N
         return
     if not devices:
         raise ValueError("gpu=1, but no CUDA device is visible")
+    if SCHEDULED in os.environ:
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices[0]
+        yield devices[0]
+        return
     folder = lock_folder or Path(tempfile.gettempdir()) / f"lookalike-devices-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     descriptor, device = _first_free(devices, folder)

@@ -42,12 +42,12 @@ def before_its_jobs(workflow: Any, *, tracked: bool) -> subprocess.Popen[bytes] 
         tracked: whether jobs log to MLflow.
 
     Returns:
-        The parent, which lives as long as somebody holds it; ``None`` where jobs are processes of their own.
+        The parent, which lives as long as somebody holds it; ``None`` where jobs are processes of their own: also those
+        of another machine or a scheduler, which must not work in a process of the call that has sent them.
     """
     from lookalike.running.jobs import start_parent
 
-    if is_plain():
+    if is_plain() or not workflow.local_exec:
         return None
-    if workflow.local_exec:
-        workflow.scheduler.job_rate_limiter = None
+    workflow.scheduler.job_rate_limiter = None
     return start_parent(tracked=tracked)
