@@ -20,6 +20,7 @@ SLOWEST = 3
 FEW = 20  # jobs that a dry run names one by one
 REMEMBERED = 200  # lines of jobs among which the reason of a failure is looked up
 _FULL = "--logger-lookalike-full"
+_FURTHER = "For further error details"  # how executors begin to say where there is more
 # How a process says that Ctrl-C has ended it, in Snakemake's words.
 _INTERRUPT = re.compile(r"died with <Signals\.SIGINT|non-zero exit status 130\b")
 
@@ -39,7 +40,7 @@ class Call:
         self.interrupted = False
         self._terminal = terminal
         self._silent = "all" in quiet
-        self._failures: dict[str, list[str]] = {}  # by reason, the jobs that it stopped
+        self._failures: dict[str, dict[int, str]] = {}  # by reason, the jobs that it stopped, by number
         self._warned: set[str] = set()
         self._said: deque[str] = deque(maxlen=REMEMBERED)
         few_words = self._silent or bool(quiet & {"progress", "rules"})
@@ -61,6 +62,8 @@ class Call:
         log = Path(record.log[0]) if record.log else None
         job = Job(record.rule_name, title, log, list(record.output), list(record.input), record.created)
         self.progress.begin(record.jobid, job)
+        for stopped in self._failures.values():  # tried again
+            stopped.pop(record.jobid, None)
         if record.benchmark and record.rule_name not in self.progress.earlier_s:
             measured = _measured(Path(record.benchmark).parent)
             if measured is not None:
@@ -86,11 +89,13 @@ class Call:
         job = self.progress.fail(record.jobid, record.created)
         if job is None:
             return
-        reason = self._reason(job, errors)
+        if record.log and not (job.log and job.log.exists()):
+            job.log = Path(record.log[-1])  # an executor's, where the job itself has not come to write one
+        reason = self._reason(job, errors, getattr(record, "rule_msg", None) or "")
         line = f"failed: {job.title}: {reason}" + (f" (log: {job.log})" if job.log else "")
-        if reason not in self._failures:
+        if not self._failures.get(reason):
             self.say(line)
-        self._failures.setdefault(reason, []).append(line)
+        self._failures.setdefault(reason, {})[record.jobid] = line
 
     def job_says(self, line: str) -> None:
         """Take in a line that a job has printed."""
@@ -116,14 +121,14 @@ class Call:
             )
         else:
             lines += [headline(error) for error in dict.fromkeys(errors)]
-            for each in self._failures.values():
+            for each in filter(None, self._failures.values()):
                 more = f" -- and {counted(len(each) - 1, 'job')} more for the same reason" if len(each) > 1 else ""
-                lines.append(each[0] + more)
+                lines.append(next(iter(each.values())) + more)
         for line in lines:
             print(line, file=self._terminal.stream, flush=True)
 
-    def _reason(self, job: Job, errors: list[str]) -> str:
-        """Why a job failed: what its stage has said, else the end of its log, else what Snakemake says."""
+    def _reason(self, job: Job, errors: list[str], executor: str) -> str:
+        """Why a job failed: what its stage says, else the end of its log, else Snakemake, else its executor."""
         said = list(self._said)
         for place in range(len(said) - 1, 0, -1):
             if said[place] == f"log: {job.log}":
@@ -132,7 +137,10 @@ class Call:
         told = [error for error in errors if "CalledProcessError" not in error]
         if told and not from_log:
             return headline(told[-1])
-        return from_log or next((line for line in reversed(said) if line.strip()), "it ended without a word")
+        executor = " ".join(executor.partition(_FURTHER)[0].split())
+        return (
+            from_log or executor or next((line for line in reversed(said) if line.strip()), "it ended without a word")
+        )
 
     def _summary(self, log: str) -> list[str]:
         progress = self.progress

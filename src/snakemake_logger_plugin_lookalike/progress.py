@@ -44,7 +44,7 @@ class Progress:
         started: seconds since the epoch.
         running: jobs that have begun, by number.
         done: jobs that have ended well, in order.
-        failed: jobs that have not.
+        failed: jobs that have not, by number, and that have not begun again.
     """
 
     planned: Mapping[str, int]
@@ -52,7 +52,7 @@ class Progress:
     earlier_s: dict[str, float] = field(default_factory=dict)
     running: dict[int, Job] = field(default_factory=dict)
     done: list[Job] = field(default_factory=list)
-    failed: list[Job] = field(default_factory=list)
+    failed: dict[int, Job] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -60,7 +60,8 @@ class Progress:
         return sum(self.planned.values())
 
     def begin(self, number: int, job: Job) -> None:
-        """Note that a job has begun."""
+        """Note that a job has begun, which may have failed before."""
+        self.failed.pop(number, None)
         self.running[number] = job
 
     def finish(self, number: int, now: float) -> Job | None:
@@ -76,7 +77,7 @@ class Progress:
         job = self.running.pop(number, None)
         if job is not None:
             job.took_s = now - job.started
-            self.failed.append(job)
+            self.failed[number] = job
         return job
 
     def by_stage(self) -> dict[str, tuple[int, int, int, float]]:

@@ -97,6 +97,23 @@ def test_a_job_that_says_nothing_has_its_reason_from_its_log(tmp_path):
     assert said[-1] == f"failed: Train margin: MemoryError: too much (log: {log})"
 
 
+def test_a_job_that_never_began_on_another_machine_has_its_reason_from_the_executor():
+    refused = (
+        "SLURM sbatch failed. The error was 'Memory specification\ncan not be satisfied'.\nFor further error details"
+    )
+    fields = {"jobid": 1, "rule_name": "train", "rule_msg": refused, "log": ["logs/none.log", "slurm/7.log"]}
+    said = play(BEGUN, plan(train=1), begins(1, log=["logs/none.log"]), ["job_error", 40, "Error", fields], FINAL)
+    reason = "SLURM sbatch failed. The error was 'Memory specification can not be satisfied'."
+    assert said[-1] == f"failed: Train margin: {reason} (log: slurm/7.log)"
+
+
+def test_a_job_that_is_tried_again_and_ends_well_has_not_failed():
+    said = play(BEGUN, plan(train=1), begins(1, log=["a.log"]), *fails(1), begins(1, log=["a.log"]), ends(1))
+    assert sum(line.startswith("failed: Train margin") for line in said) == 1
+    assert any(line.startswith("1 of 1 jobs done") and "failed" not in line for line in said)
+    assert said[-1] == "Results: results/train.csv"
+
+
 def test_one_reason_of_many_jobs_is_one_line():
     jobs = [begins(number, log=[f"logs/{number}.log"]) for number in (1, 2, 3)]
     told = [["print", 0, f"train: no weights w.pth\nlog: logs/{number}.log", {}] for number in (1, 2, 3)]
