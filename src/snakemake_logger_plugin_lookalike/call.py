@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from lookalike.text import aligned, counted, human_seconds
@@ -18,9 +19,11 @@ from snakemake_logger_plugin_lookalike.terminal import Terminal
 TICK_S = 0.5
 SLOWEST = 3
 FEW = 20  # jobs that a dry run names one by one
+LONGEST = 300  # characters of what an executor says
 REMEMBERED = 200  # lines of jobs among which the reason of a failure is looked up
 _FULL = "--logger-lookalike-full"
-_FURTHER = "For further error details"  # how executors begin to say where there is more
+# How executors go on once they have said why: with all that they have called, or where there is more.
+_ASIDE = re.compile(r"sbatch call:|For further error details")
 # How a process says that Ctrl-C has ended it, in Snakemake's words.
 _INTERRUPT = re.compile(r"died with <Signals\.SIGINT|non-zero exit status 130\b")
 
@@ -137,10 +140,8 @@ class Call:
         told = [error for error in errors if "CalledProcessError" not in error]
         if told and not from_log:
             return headline(told[-1])
-        executor = " ".join(executor.partition(_FURTHER)[0].split())
-        return (
-            from_log or executor or next((line for line in reversed(said) if line.strip()), "it ended without a word")
-        )
+        last = next((line for line in reversed(said) if line.strip()), "it ended without a word")
+        return from_log or shorten(_ASIDE.split(executor)[0], LONGEST, placeholder=" ...") or last
 
     def _summary(self, log: str) -> list[str]:
         progress = self.progress

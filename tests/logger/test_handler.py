@@ -98,12 +98,10 @@ def test_a_job_that_says_nothing_has_its_reason_from_its_log(tmp_path):
 
 
 def test_a_job_that_never_began_on_another_machine_has_its_reason_from_the_executor():
-    refused = (
-        "SLURM sbatch failed. The error was 'Memory specification\ncan not be satisfied'.\nFor further error details"
-    )
+    refused = "SLURM sbatch failed. The error was 'Memory\ncan not be satisfied'.\nsbatch call: sbatch --mem 9"
     fields = {"jobid": 1, "rule_name": "train", "rule_msg": refused, "log": ["logs/none.log", "slurm/7.log"]}
     said = play(BEGUN, plan(train=1), begins(1, log=["logs/none.log"]), ["job_error", 40, "Error", fields], FINAL)
-    reason = "SLURM sbatch failed. The error was 'Memory specification can not be satisfied'."
+    reason = "SLURM sbatch failed. The error was 'Memory can not be satisfied'."
     assert said[-1] == f"failed: Train margin: {reason} (log: slurm/7.log)"
 
 

@@ -98,3 +98,10 @@ def test_only_targets_move():
     line = "--cores all --resources gpu=1 tables figures --config scale=ci grid -n"
     moved = "tables figures grid --cores all --resources gpu=1 --config scale=ci -n"
     assert targets_first(line.split()) == moved.split(" ")
+
+
+@pytest.mark.slow
+def test_the_profile_for_slurm_plans_a_call_without_a_scheduler(project):
+    done = project.run("-n --workflow-profile profiles/slurm --configfile own.yaml -- tables")
+    assert done.returncode == 0, done.stderr
+    assert "Train compared_margin on pictures, seed 0" in done.stdout + done.stderr
