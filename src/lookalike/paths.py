@@ -6,6 +6,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent  # that is imported: of the checkout, or installed
 CHECKOUT = PACKAGE.parents[1]
+CARRIED = PACKAGE / "project"  # of a wheel, for `lookalike init`
 
 
 def project_root() -> Path:

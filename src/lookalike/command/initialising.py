@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from lookalike.paths import CHECKOUT, PACKAGE
+from lookalike.paths import CARRIED, CHECKOUT, PACKAGE
 from lookalike.text import counted, human_bytes
 
-# Carried by the wheel in `lookalike/project`, see pyproject.toml.
-PARTS = (
-    "Snakefile",
-    "workflow",
-    "params",
-    "profiles",
-    "dvc.yaml",
-    "dvc.lock",
-    ".dvc/config",
-    ".dvc/.gitignore",
-    ".dvcignore",
-    ".gitignore",
-    "environment.yml",
-    "requirements.lock",
-    "requirements-dev.lock",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-    "docs",
-    "results/README.md",
-    "results/reference",
-)
 PACKAGES = ("lookalike", "figurines", "snakemake_logger_plugin_lookalike")
-CARRIED = PACKAGE / "project"
 UNWANTED = ("__pycache__", CARRIED.name)
 
 
@@ -73,10 +51,20 @@ def initialise(folder: Path) -> int:
     return 0
 
 
+def parts(root: Path) -> list[str]:
+    """What a project consists of beside its sources: what pyproject.toml, itself a part, has the wheel carry.
+
+    Args:
+        root: a checkout, or what a wheel carries.
+    """
+    wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    return list(wheel["force-include"])
+
+
 def _sources() -> Iterator[tuple[Path, str]]:
     """What is copied, and where to."""
     root = CARRIED if CARRIED.is_dir() else CHECKOUT
-    yield from ((root / part, part) for part in PARTS)
+    yield from ((root / part, part) for part in parts(root))
     yield from ((PACKAGE.parent / package, f"src/{package}") for package in PACKAGES)
 
 
