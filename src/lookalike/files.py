@@ -47,8 +47,17 @@ def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path | str) -> dict[str, Any]:
-    """Content of a JSON file."""
-    content: dict[str, Any] = json.loads(Path(path).read_text())
+    """Content of a JSON file.
+
+    Raises:
+        ValueError: if the file is broken, naming it.
+    """
+    try:
+        content: dict[str, Any] = json.loads(Path(path).read_text())
+    except ValueError as error:  # no JSON, no UTF-8
+        raise ValueError(
+            f"{path} is no whole JSON file ({error}). Remove it, and the next call makes it again"
+        ) from None
     return content
 
 

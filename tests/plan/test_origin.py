@@ -43,7 +43,7 @@ def test_a_run_as_the_paper_made_it_has_no_marks(paper):
 
 def test_a_small_run_on_drawn_pictures_departs_in_all(mini):
     assert of(mini, "margin", "figurines_birds")["departs"] == "DBS"
-    assert set("DOBSFC1") == set(DEPARTURES)
+    assert set("DOBSFCM1") == set(DEPARTURES)
 
 
 def test_a_row_that_no_paper_has_departs_from_none(mini):

@@ -1,11 +1,13 @@
 """A table is written in three forms, and all tables on one page."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from lookalike.stages.tables import tables
 from lookalike.stages.tables_page import tables_page
+from lookalike.tables.cells import read_cells
 from measured_runs import TABLE, run
 
 
@@ -39,6 +41,24 @@ def test_the_last_epoch_is_shown_where_the_table_asks_for_it(written):
     text = (written({**TABLE, "checkpoint": "last"}) / "diml_1.md").read_text()
     assert "10.0 ± 0.0" in text
     assert "; the last epoch; n = 2 (seeds 0, 1)" in text
+
+
+def test_runs_of_other_data_under_one_name_are_refused_unless_they_are_to_be_shown_with_a_mark(tmp_path):
+    runs, files = [], []
+    for seed, data in enumerate("aab"):
+        runs.append({**run(0, seed, 0), "reads": {"data": "figurines_birds"}})
+        content = {"best": {"P@1": 0.6, "MAP@R": 0.3}, "queries": 500, "code": "0f" * 8, "data": data}
+        files.append(str(tmp_path / f"{seed}.json"))
+        Path(files[-1]).write_text(json.dumps(content))
+    given = {"scale": "small", "metrics": files, "output": f"{tmp_path}/diml_1"}
+    with pytest.raises(
+        ValueError, match=r"2\.json was trained on another split of figurines_birds \(b\) than .*0\.json"
+    ):
+        tables("diml_1", TABLE, runs, **given)
+    assert not (tmp_path / "diml_1.csv").exists()
+    tables("diml_1", TABLE, runs, **given, mixed=True)
+    assert "M beside runs of another split or other weights" in (tmp_path / "diml_1.md").read_text()
+    assert set(read_cells(tmp_path / "diml_1.csv").query("label == 'Margin' and n > 0")["departs"]) == {"DBM"}
 
 
 def test_the_page_shows_what_the_tables_hold(written):

@@ -1,5 +1,10 @@
 """Training continues where it was killed, and with nothing else."""
 
+import itertools
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -165,3 +170,73 @@ def test_a_diverging_training_says_so(pictures, tmp_path):
     }
     with pytest.raises(ValueError, match=r"loss is (nan|inf) at epoch \d, batch \d: training diverged"):
         run(pictures, ResumeFile(tmp_path / "state", "x"), method="diverging", settings=settings)
+
+
+def diverging(pictures, resume, *, after):
+    """A training whose loss is no number from a batch on, and what it says."""
+    settings = {**SETTINGS, **METHODS["margin"]}
+
+    class Diverging(LEARNERS["embedder"]):
+        taken = 0
+
+        def forward(self, images, labels):
+            Diverging.taken += 1
+            return super().forward(images, labels) * (torch.nan if Diverging.taken > after else 1)
+
+        def measures(self):
+            return {"metric": 0.25, "mining": float("nan")}
+
+    labels = torch.arange(24) % 6
+    sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
+    loader = Loader(Images(pictures, VIEW), device=torch.device("cpu"))
+    with pytest.raises(ValueError, match="training diverged") as said, resume:
+        fit(
+            Diverging(settings, classes=6), loader, labels, sampler, settings,
+            seed=7, measure=lambda: {"R@1": 0.5}, resume=resume, device=torch.device("cpu"),
+        )  # fmt: skip
+    return str(said.value)
+
+
+def test_a_loss_that_is_no_number_says_what_it_consists_of_and_what_is_kept(pictures, tmp_path):
+    state = tmp_path / "state"
+    said = diverging(pictures, ResumeFile(state, "x", every_s=3600), after=7)
+    where = "loss is nan at epoch 3, batch 2: training diverged"
+    assert said == f"{where} (metric 0.25, mining nan). The state after epoch 2 is kept in {state}"
+    assert ResumeFile(state, "x").read()["epoch"] == 2
+    said = diverging(pictures, ResumeFile(tmp_path / "other", "x", every_s=3600), after=1)
+    assert said.endswith("(metric 0.25, mining nan). No epoch was finished")
+
+
+def test_a_loading_process_that_dies_ends_the_training_and_its_state_is_kept(pictures, tmp_path):
+    class Dying(Images):
+        """Pictures whose loading process is killed when it has loaded some of them, as by the system out of memory."""
+
+        def __getitem__(self, asked):
+            if torch.utils.data.get_worker_info() and (tmp_path / "now").exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().__getitem__(asked)
+
+    labels, settings = torch.arange(24) % 6, {**SETTINGS, **METHODS["margin"]}
+    sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
+    loader = Loader(Dying(pictures, VIEW), device=torch.device("cpu"), workers=1)
+    resume = ResumeFile(tmp_path / "state", "x", every_s=3600)
+
+    def after_epoch(line):
+        if line["epoch"] == 2:
+            (tmp_path / "now").touch()
+
+    with pytest.raises(RuntimeError, match="DataLoader worker"), resume:
+        fit(
+            LEARNERS["embedder"](settings, classes=6), loader, labels, sampler, settings,
+            seed=7, measure=lambda: {"R@1": 0.5}, resume=resume, device=torch.device("cpu"), after_epoch=after_epoch,
+        )  # fmt: skip
+    assert ResumeFile(tmp_path / "state", "x").read()["epoch"] == 2
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(pictures, tmp_path, monkeypatch):
+    expected = run(pictures, ResumeFile(tmp_path / "usual", "x"))
+    now = itertools.count(2e9, -3600)
+    monkeypatch.setattr(time, "time", lambda: float(next(now)))
+    found = run(pictures, ResumeFile(tmp_path / "backwards", "x", every_s=0.001))
+    assert found.history == expected.history
+    assert all(torch.equal(found.last[name], expected.last[name]) for name in expected.last)

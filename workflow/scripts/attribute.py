@@ -1,10 +1,12 @@
 """Measure where the attention of a trained model lies."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "attribute",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     model=snakemake.input.model,

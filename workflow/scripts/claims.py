@@ -1,9 +1,10 @@
 """Hold the papers' claims against the measured runs."""
 
 from lookalike.running.jobs import job_log
+from lookalike.running.records import job_facts
 from lookalike.stages.claims import claims
 
-with job_log("claims", snakemake.log[0]):
+with job_log("claims", snakemake.log[0], job_facts(snakemake)):
     claims(
         snakemake.params.claims,
         snakemake.params.runs,

@@ -1,10 +1,12 @@
 """Embed the test pictures with a trained model."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "embed",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,

@@ -1,10 +1,12 @@
 """Score one set of embeddings."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "evaluate",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,

@@ -1,10 +1,12 @@
 """Measure one method's explanations of a trained model."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "explain",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     model=snakemake.input.model,

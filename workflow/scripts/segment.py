@@ -1,10 +1,12 @@
 """Segment the episodes of a data set."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "segment",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,

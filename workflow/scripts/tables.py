@@ -1,9 +1,10 @@
 """Assemble one table."""
 
 from lookalike.running.jobs import call, job_log
+from lookalike.running.records import job_facts
 from lookalike.stages.tables import tables
 
-with job_log("tables", snakemake.log[0]):
+with job_log("tables", snakemake.log[0], job_facts(snakemake)):
     tables(
         snakemake.wildcards.table,
         snakemake.params.table,
@@ -11,6 +12,7 @@ with job_log("tables", snakemake.log[0]):
         scale=snakemake.params.scale,
         metrics=snakemake.input.metrics,
         output=snakemake.output[0].removesuffix(".csv"),
+        mixed=snakemake.config.get("mixed", False),
     )
 
 call("track", log=snakemake.log.tracking, table=snakemake.wildcards.table, config=snakemake.config)

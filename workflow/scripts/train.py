@@ -1,10 +1,12 @@
 """Train one recipe on one data set with one seed."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "train",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,

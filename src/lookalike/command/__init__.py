@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words behind the program's name; those of the process if left out.
 
     Returns:
-        0, 1 where ``data verify`` found a fault, 2 outside of a project's folder, without the extra ``workflow``, for a
-        wrong name, a broken parameter file or picture, or what cannot be written.
+        0, 1 where ``verify`` or ``data verify`` found a fault, 2 outside of a project's folder, without the extra
+        ``workflow``, for a wrong name, a broken parameter file or picture, or what cannot be written.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -67,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
             "--archives", type=Path, help="folder of archives ($LOOKALIKE_ARCHIVES, or archives of params/config.yaml)"
         )
         action.set_defaults(run=_on_data, what=name)
+    text = "read every result again: is it what its stage left, by the record beside it; exit status 1 if one is not"
+    action = groups.add_parser("verify", help=text, description=text)
+    action.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="results/<scale>; all if left out")
+    action.set_defaults(run=_on_verify)
     text = "what a call of Snakemake will run, how long that takes and how much disk it needs; starts nothing"
     action = groups.add_parser("plan", help=text, description=text)
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
@@ -193,6 +197,12 @@ def _on_data(options: argparse.Namespace) -> int:
         load_specification(name)  # a misspelt one ends here, before anything is printed
     run = {"status": status, "verify": verify}[options.what]
     return run(names, options.data or project_root() / "data", options.archives or archives_folder())
+
+
+def _on_verify(options: argparse.Namespace) -> int:
+    from lookalike.command.verifying import print_verification
+
+    return print_verification(options.folders)
 
 
 def _on_plan(options: argparse.Namespace) -> int:

@@ -15,6 +15,8 @@ from lookalike.learners import LEARNERS
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.training.images import transform
 
+FACTS = ("best_epoch", "epochs", "seed", "code", "data", "weights")
+
 
 def load(run: Path | str, checkpoint: str = "best") -> nn.Module:
     """The model of a finished run, ready to use: in evaluation mode, on the CPU.
@@ -75,6 +77,11 @@ def load_model(path: Path | str, checkpoint: str = "best") -> tuple[nn.Module, d
             f"{reason}). `snakemake --cores all --forcerun train <file>` trains it again"
         ) from error
     return model.eval(), about
+
+
+def training_facts(about: dict[str, Any]) -> dict[str, Any]:
+    """What a result that is made by a model says of its training; files of older code have no digest of weights."""
+    return {key: about[key] for key in FACTS if key in about or key != "weights"}
 
 
 def _check_training(about: dict[str, Any], path: Path | str) -> None:

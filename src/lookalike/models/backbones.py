@@ -150,8 +150,7 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
     """
     path = project_root() / weights
     if path.is_file():
-        is_safe = path.suffix == ".safetensors"
-        state = read_tensors(path)[0] if is_safe else torch.load(path, map_location="cpu", weights_only=True)
+        state = read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
     else:
         known = models.get_model_weights(name).__members__ if name in models.list_models() else {}
         if weights not in known or weights == "DEFAULT":
@@ -162,6 +161,20 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
         network.load_state_dict(state)
     except RuntimeError as error:
         raise ValueError(f"weights {weights} do not fit {name}: {str(error).splitlines()[-1].strip()}") from None
+
+
+def _read_pickled(path: Path) -> dict[str, Tensor]:
+    """Tensors of a file that `torch.save` wrote; anything else in it is refused, and nothing is run.
+
+    Raises:
+        ValueError: if it holds more than tensors, or is no such file.
+    """
+    try:
+        state: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a file that is none
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"weights {path}: no file of tensors as torch.save writes them ({reason})") from None
+    return state
 
 
 def weights_digest(weights: str | None) -> str | None:

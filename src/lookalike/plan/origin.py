@@ -7,12 +7,14 @@ from typing import Any
 
 from lookalike.parameters import Settings, canonical, read, settings_digest
 from lookalike.plan.fidelity import Departure
+from lookalike.plan.mixture import reads_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import timing_files
 from lookalike.plan.terms import row_terms
 
-# Told by the metrics: which lists a data set was split by is known once it is read, what trained it once it is trained.
-OWN_SPLIT, OLDER = "O", "C"
+# Told by the metrics: which lists a data set was split by is known once it is read, what trained it, from what, once it
+# is trained.
+OWN_SPLIT, OLDER, MIXED = "O", "C", "M"
 OUR_CHOICE = "F"
 # What can differ from the paper, in the order in which marks stand.
 DEPARTURES = {
@@ -22,6 +24,7 @@ DEPARTURES = {
     "S": "other settings (pictures, batch, rates, budget, sizes)",
     OUR_CHOICE: "rests on a choice of ours that docs/fidelity.md lists",
     OLDER: "trained by other code than today's",
+    MIXED: "beside runs of another split or other weights of the same name",
     "1": "one seed",
 }
 
@@ -38,8 +41,8 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
     Returns:
         ``metrics_file``; ``settings``, the digest of all settings that decide the result; ``departs``, marks of
         `DEPARTURES` that hold for this run alone, none for a row that no paper has; ``rests_on``, the listed points
-        that a comparable run rests on; ``query_in_r``, whether R counts the query; and ``options`` that a rebuilding
-        call of Snakemake needs.
+        that a comparable run rests on; ``query_in_r``, whether R counts the query; ``reads``, as
+        `lookalike.plan.mixture.reads_of`; and ``options`` that a rebuilding call of Snakemake needs.
     """
     recipe, dataset = run["recipe"], run["dataset"]
     settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
@@ -55,6 +58,7 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
         "departs": "" if run["trivial"] else departs,
         "rests_on": "; ".join(points),
         "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
+        "reads": reads_of(plan, recipe, dataset),
         "options": rebuilding_options(plan),
     }
 

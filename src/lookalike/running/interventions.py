@@ -1,7 +1,8 @@
 """What this project changes in how Snakemake runs a call; the variable ``LOOKALIKE_PLAIN`` switches all of it off.
 
 1. Jobs are forked from one parent that has torch in memory (`lookalike.running.jobs`): importing it costs as much as a
-   short training.
+   short training. A call that gets SIGTERM asks them to end, and they save what they have reached
+   (`lookalike.running.ending`); Snakemake itself would wait until they have finished.
 2. Locks that a killed call has left behind are dropped (`lookalike.running.locks`): the same line goes on.
 3. Snakemake's limit to the jobs that it starts in a second is lifted for jobs of this machine: with the limit, 9.27
    sets one more timer at each look for jobs, and each timer looks again a second later; after 200 jobs that is half a
@@ -45,9 +46,12 @@ def before_its_jobs(workflow: Any, *, tracked: bool) -> subprocess.Popen[bytes] 
         The parent, which lives as long as somebody holds it; ``None`` where jobs are processes of their own: also those
         of another machine or a scheduler, which must not work in a process of the call that has sent them.
     """
+    from lookalike.running.ending import pass_on
     from lookalike.running.jobs import start_parent
 
     if is_plain() or not workflow.local_exec:
         return None
     workflow.scheduler.job_rate_limiter = None
-    return start_parent(tracked=tracked)
+    parent = start_parent(tracked=tracked)
+    pass_on(lambda: parent.stdin.close() if parent.stdin else None)
+    return parent

@@ -20,12 +20,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from lookalike.running.devices import own_device
+from lookalike.running.ending import GRACE_S, Terminated, listening
+from lookalike.running.records import Recording
 
 ADDRESS = "LOOKALIKE_PARENT"  # environment variable with the socket of the preloaded parent
 # Of the C library: pages that a step has freed serve the next step, instead of going back to the kernel in between.
@@ -35,7 +38,9 @@ PRELOADED = ("torch", "torchvision", "pytorch_metric_learning.losses", "lookalik
 PRELOADED_TO_TRACK = ("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store")
 
 
-def call(stage: str, *, log: str, threads: int = 1, gpu: int = 0, **arguments: Any) -> None:
+def call(
+    stage: str, *, log: str, threads: int = 1, gpu: int = 0, job: dict[str, Any] | None = None, **arguments: Any
+) -> None:
     """Run ``lookalike.stages.<stage>.<stage>(**arguments)``, in a child of the preloaded parent where there is one.
 
     Args:
@@ -43,14 +48,15 @@ def call(stage: str, *, log: str, threads: int = 1, gpu: int = 0, **arguments: A
         log: file that takes everything the stage prints, and its traceback if it fails.
         threads: CPU threads the stage may use.
         gpu: devices it may use, 0 or 1.
+        job: of `lookalike.running.records.job_facts`, to leave records of the files that it makes.
         arguments: passed to the stage; they must survive JSON, so paths are strings.
 
     Raises:
         SystemExit: with one line that says what went wrong and where the log is.
     """
-    request = {"stage": stage, "log": log, "threads": threads, "gpu": gpu, "arguments": arguments}
+    request = {"stage": stage, "log": log, "threads": threads, "gpu": gpu, "job": job, "arguments": arguments}
     address = os.environ.get(ADDRESS)
-    failure = _ask_parent(address, request) if address and Path(address).exists() else _perform(request)
+    failure = _ask_parent(address, request) if address else _perform(request)
     if failure:
         raise SystemExit(f"{stage}: {failure}\nlog: {log}")
 
@@ -71,10 +77,14 @@ def start_parent(*, tracked: bool) -> subprocess.Popen[bytes]:
 
 
 def _ask_parent(address: str, request: dict[str, Any]) -> str:
+    """What went wrong in a child of the parent, or in this process if the parent is no more."""
     reply = ""
-    with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(ConnectionError):
-        connection.connect(address)
-        with connection.makefile("rw") as stream:
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(address)
+        except OSError:
+            return _perform(request)
+        with contextlib.suppress(ConnectionError), connection.makefile("rw") as stream:
             stream.write(json.dumps(request) + "\n")
             stream.flush()
             reply = stream.readline()
@@ -83,20 +93,26 @@ def _ask_parent(address: str, request: dict[str, Any]) -> str:
 
 def _perform(request: dict[str, Any]) -> str:
     """Run one request in this process; returns what went wrong, empty if nothing did."""
-    with _logged(request["log"]) as failures, _threads(request["threads"]), own_device(request["gpu"]):
+    with (
+        _logged(request["log"]) as failures,
+        listening(),
+        _threads(request["threads"]),
+        own_device(request["gpu"]),
+        Recording(request.get("job")),
+    ):
         module = importlib.import_module(f"lookalike.stages.{request['stage']}")
         getattr(module, request["stage"])(**request["arguments"])
     return failures[0] if failures else ""
 
 
 @contextlib.contextmanager
-def job_log(stage: str, log: str) -> Iterator[None]:
-    """Run a stage that needs no torch right here, its output in a file.
+def job_log(stage: str, log: str, job: dict[str, Any] | None = None) -> Iterator[None]:
+    """Run a stage that needs no torch right here, its output in a file; ``job`` as for `call`.
 
     Raises:
         SystemExit: with one line that says what went wrong and where the log is.
     """
-    with _logged(log) as failures:
+    with _logged(log) as failures, Recording(job):
         yield
     if failures:
         raise SystemExit(f"{stage}: {failures[0]}\nlog: {log}") from None
@@ -113,6 +129,8 @@ def _logged(log: str) -> Iterator[list[str]]:
         with _output_to(Path(log)):
             try:
                 yield failures
+            except Terminated:
+                failures.append("ended by SIGTERM; the same line goes on from what is on disk")
             except Exception as error:
                 failures.append(_one_line(error, log))
                 traceback.print_exc()
@@ -168,7 +186,8 @@ def _threads(number: int) -> Iterator[None]:
 
 def _serve(address: str, preloaded: Sequence[str]) -> None:
     """Fork a child for every connection until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the call itself decides what an interrupt means
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the call itself decides what they mean
     children: set[int] = set()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
@@ -188,15 +207,25 @@ def _serve(address: str, preloaded: Sequence[str]) -> None:
                     _answer(connection)
                 connection.close()
                 children.add(child)
-    for child in children:
-        os.kill(child, signal.SIGKILL)
+    _end(children)
     Path(address).unlink()
     Path(address).parent.rmdir()
 
 
+def _end(children: set[int]) -> None:
+    """Ask children to end, and end those that do not."""
+    for number, patience_s in ((signal.SIGTERM, GRACE_S + 1), (signal.SIGKILL, GRACE_S)):
+        for child in children:
+            os.kill(child, number)
+        deadline = time.monotonic() + patience_s
+        while children and time.monotonic() < deadline:
+            children = {child for child in children if os.waitpid(child, os.WNOHANG) == (0, 0)}
+            time.sleep(0.02)
+
+
 def _answer(connection: socket.socket) -> None:
     """Serve one connection in a forked child, which ends with it, and not by an interrupt that the caller hears too."""
-    with connection.makefile("rw") as stream:
+    with contextlib.suppress(OSError), connection.makefile("rw") as stream:  # a caller that has gone hears no answer
         request = json.loads(stream.readline())
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
         stream.write(json.dumps({"failure": _perform(request)}) + "\n")
@@ -205,8 +234,10 @@ def _answer(connection: socket.socket) -> None:
 
 
 def _end_with(connection: socket.socket) -> None:
-    """Nobody waits for a job whose caller has gone: Snakemake has cancelled it."""
+    """Nobody waits for a job whose caller has gone: Snakemake has cancelled it, or was killed."""
     if not connection.recv(1):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE_S)
         os._exit(1)
 
 

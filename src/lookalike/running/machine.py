@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:  # importing it takes seconds, which stages without tensors need not spend
+    import torch
 
 
 def job_device() -> torch.device:
     """The device of a job: the only one that `own_device` left it, else the CPU."""
+    import torch
+
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def device_name(device: torch.device) -> str:
     """What a device calls itself; of the CPU its model, or where the system has none to tell its architecture."""
     if device.type == "cuda":
+        import torch
+
         return torch.cuda.get_device_name(device)
+    return _processor_name()
+
+
+def used_device() -> str:
+    """Name of the device of this process' job: the processor where torch has not been imported."""
+    return device_name(job_device()) if "torch" in sys.modules else _processor_name()
+
+
+def device_peak_megabytes() -> float | None:
+    """Largest memory that tensors of this process have taken on a CUDA device, ``None`` where it uses none."""
+    if "torch" not in sys.modules:
+        return None
+    import torch
+
+    return round(torch.cuda.max_memory_allocated() / 1e6, 1) if torch.cuda.is_initialized() else None
+
+
+def _processor_name() -> str:
     path = Path("/proc/cpuinfo")
     model = re.search(r"^model name\s*:\s*(.+)", path.read_text(), re.MULTILINE) if path.is_file() else None
     return model[1].strip() if model else platform.machine()

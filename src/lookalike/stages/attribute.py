@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lookalike.data import read_manifest
 from lookalike.files import write_json
-from lookalike.learners.saved import load_model
+from lookalike.learners.saved import load_model, training_facts
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
@@ -54,7 +54,7 @@ def attribute(*, model: str, manifest: str, root: str, attributions: str, worker
         view = about["settings"]["test_image"]
         pictures, masks = Images(paths, view), Images(_mask_paths(manifest, root), view)
         means[checkpoint] = _described(embedder.to(job_device()), pictures, masks, triplets, workers)
-    kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
+    kept = training_facts(about)
     write_json(attributions, {**means, **kept, "triplets": triplets.shape[1], "triplet_seed": SEED})
 
 

@@ -10,7 +10,7 @@ import torch
 from lookalike.files import packed_names, write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.learners.representations import REPRESENTATIONS
-from lookalike.learners.saved import load_model
+from lookalike.learners.saved import load_model, training_facts
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.running.machine import job_device
 from lookalike.training.decoding import Decoder
@@ -73,6 +73,6 @@ def embed(
             tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in represented.items()}
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint
-    facts = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
+    facts = training_facts(about)
     facts["pictures"] = sum(len(rows.paths) for rows in roles.values())
     write_tensors(embeddings, tensors, facts | split_facts(manifest))

@@ -18,7 +18,7 @@ from lookalike.explanations.quality.measured import Triplets, measured
 from lookalike.explanations.quality.scores import scores_of
 from lookalike.explanations.quality.transfer import ALPHAS
 from lookalike.files import write_json
-from lookalike.learners.saved import load_model
+from lookalike.learners.saved import load_model, training_facts
 from lookalike.running.machine import job_device
 from lookalike.stages.triplets import ROLES
 from lookalike.training.images import Images, batches, in_order
@@ -89,7 +89,7 @@ def explain(
         )
         print(f"{sum(len(rows) for rows in chunks[: number + 1])} of {len(drawn)} triplets", flush=True)
     values = {name: torch.cat([part[name].cpu() for part in parts]).tolist() for name in parts[0]}
-    kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
+    kept = training_facts(about)
     numbers = {name: [None if value != value else value for value in each] for name, each in values.items()}
     reasons = _reasons(values, known, protocol["substitutes"])
     write_json(measures, {"values": numbers, "reasons": reasons, "object": known.object_of, "method": method, **kept})

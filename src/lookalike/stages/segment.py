@@ -13,7 +13,7 @@ import torch
 
 from lookalike.data.checksums import file_digest
 from lookalike.files import write_json
-from lookalike.learners.saved import load_model
+from lookalike.learners.saved import load_model, training_facts
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
@@ -76,7 +76,7 @@ def segment(
             counts = torch.stack(list(pool.map(count, drawn, maps)))
         scores[checkpoint] = scored(counts, drawn, settings["cut"]["name"])
         scores[checkpoint]["empty"] = float((maps.flatten(2).amax(dim=2) == 0).double().mean())
-    kept = {key: about[key] for key in ("best_epoch", "epochs", "seed", "code", "data")}
+    kept = training_facts(about)
     write_json(segmentations, {**scores, **kept, **wanted, "queries": len(drawn), "episodes_sha256": listed})
     if tracked:
         log_scores(

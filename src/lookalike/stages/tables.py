@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.files import read_json, replacing, write_text
+from lookalike.plan.mixture import mixed_runs, refuse_mixture
 from lookalike.plan.older import is_older
-from lookalike.plan.origin import OLDER, OWN_SPLIT
+from lookalike.plan.origin import MIXED, OLDER, OWN_SPLIT
 from lookalike.plan.terms import row_costs
 from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
@@ -22,6 +23,7 @@ def tables(
     scale: str,
     metrics: Sequence[str],
     output: str,
+    mixed: bool = False,
 ) -> None:
     """Write one table as CSV, Markdown and LaTeX.
 
@@ -32,17 +34,29 @@ def tables(
         scale: what the scale calls itself.
         metrics: JSON files of the runs, in their order.
         output: path without extension; ``.csv`` holds every cell, ``.md`` and ``.tex`` are made of it for readers.
+        mixed: whether runs that read other data or weights under one name stand beside each other, marked.
+
+    Raises:
+        ValueError: for such runs, unless they are to be ``mixed``.
     """
     checkpoint = "last" if table.get("checkpoint") == "last" else "best"
     measured = [read_json(path) for path in metrics]
+    if not mixed:
+        refuse_mixture([{**run, "metrics_file": path} for run, path in zip(runs, metrics, strict=True)], measured)
+    differing = {index for group in mixed_runs(runs, measured) for index in group}
     scored = [
         {**run, "metrics": content[checkpoint], "queries": content["queries"], "code": content.get("code", "")}
-        | {"departs": run["departs"] + OWN_SPLIT * (content.get("split") == "own") + OLDER * is_older(run, content)}
+        | {"departs": run["departs"] + _marks(run, content) + MIXED * (index in differing)}
         | (row_costs(run["timings"], content) if table.get("terms") else {})
-        for run, content in zip(runs, measured, strict=True)
+        for index, (run, content) in enumerate(zip(runs, measured, strict=True))
     ]
     with replacing(f"{output}.csv") as path:
         write_cells(path, table_cells(table, scored))
     shown = for_readers(name, table, read_cells(f"{output}.csv"), scale)
     write_text(f"{output}.md", markdown(shown))
     write_text(f"{output}.tex", latex(shown))
+
+
+def _marks(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """What the metrics of a run say of where they come from."""
+    return OWN_SPLIT * (metrics.get("split") == "own") + OLDER * is_older(run, metrics)

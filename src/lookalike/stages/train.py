@@ -110,7 +110,7 @@ def train(
     chosen = {} if selected is None else {"selected_epoch": selected}
     about = {"settings": dict(settings), "seed": seed, "code": code, **prepared.facts, **chosen}
     unfinished = ResumeFile(Path(resume), _digest(canonical(about).encode()), every_s=resume_every_s)
-    with Tracked(model if tracked else "", about, device=str(device)) as copy:
+    with Tracked(model if tracked else "", about, device=str(device)) as copy, unfinished:
         fitted = fit(
             prepared.learner,
             Loader(prepared.images, device=device, workers=workers),

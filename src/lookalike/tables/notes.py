@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.plan.origin import DEPARTURES, OLDER, OUR_CHOICE
+from lookalike.plan.origin import DEPARTURES, MIXED, OLDER, OUR_CHOICE
 from lookalike.tables.trivial import below_trivial
 
 CHECKPOINTS = {
@@ -59,10 +59,10 @@ def table_notes(table: Mapping[str, Any], cells: pd.DataFrame, scale: str) -> li
 
 
 def shown_departures(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells whose marks are those that readers need: without a printed number, only that of older code."""
+    """Cells whose marks are those that readers need: without a printed number, those of older code and of a mixture."""
     if (cells["printed"] != "").any():
         return cells
-    return cells.assign(departs=cells["departs"].str.contains(OLDER).map({True: OLDER, False: ""}))
+    return cells.assign(departs=cells["departs"].str.replace(f"[^{OLDER}{MIXED}]", "", regex=True))
 
 
 def nmi_note(cells: pd.DataFrame) -> list[str]:

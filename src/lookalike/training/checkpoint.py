@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import logging
 import time
@@ -11,12 +12,13 @@ from typing import Any
 import torch
 
 from lookalike.files import replacing
+from lookalike.running.ending import undisturbed
 
 LOG = logging.getLogger(__name__)
 
 
 class ResumeFile:
-    """State of an unfinished training, written between epochs.
+    """State of an unfinished training, written between epochs; as a context, also when the training is broken off.
 
     It is no output of a Snakemake rule: Snakemake deletes those before it runs a rule again.
 
@@ -32,35 +34,82 @@ class ResumeFile:
         self.digest = digest
         self._every_s = every_s
         self._last_s = time.monotonic()
+        self._held: dict[str, Any] | None = None
+        self._written = 0
 
     @property
     def is_due(self) -> bool:
         """Whether so much time has gone that a killed training would lose too much of it."""
         return time.monotonic() - self._last_s >= self._every_s
 
+    def __enter__(self) -> ResumeFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Write what is held, if the block ends before its time: a fault, or a process that is told to end."""
+        if kind is not None and self._held is not None:
+            try:
+                with undisturbed():
+                    self.write(self._held)
+            except OSError as failure:  # such as the full disk that is told already
+                LOG.warning("%s; training goes on from an earlier epoch", failure)
+
+    @property
+    def held_epochs(self) -> int:
+        """Finished epochs that the next attempt need not train again, if this one ends now."""
+        return int(self._held["epoch"]) if self._held else self._written
+
+    def hold(self, state: dict[str, Any]) -> None:
+        """Keep a state in memory, which no later step may change, and write it if that `is_due`."""
+        self._held = state
+        if self.is_due:
+            self.write(self._held)
+
     def write(self, state: dict[str, Any]) -> None:
-        """Replace the file in one step.
+        """Replace the file in one step: a line with the SHA-256 of what follows, which torch itself does not check.
 
         Raises:
             OSError: if it cannot be written, naming it; torch itself would only say that a position is unexpected.
         """
         buffer = io.BytesIO()
         torch.save({"digest": self.digest, **state}, buffer)
-        with replacing(self.path) as temporary:
-            temporary.write_bytes(buffer.getbuffer())
-        self._last_s = time.monotonic()
+        with replacing(self.path) as temporary, temporary.open("wb") as stream:
+            stream.write(_line_of(buffer.getbuffer()))
+            stream.write(buffer.getbuffer())
+        self._held, self._written, self._last_s = None, int(state["epoch"]), time.monotonic()
 
     def read(self) -> dict[str, Any] | None:
         """State to continue from, ``None`` where there is none for this training."""
         if not self.path.is_file():
             return None
         try:
-            state: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
+            with self.path.open("rb") as stream:
+                line, content = stream.readline(), stream.read()
+            if line != _line_of(content):
+                raise ValueError("its checksum is another one")
+            state: dict[str, Any] = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for a damaged file
             LOG.warning("%s is damaged (%s); training starts again", self.path, error)
             return None
-        return state if state.get("digest") == self.digest else None
+        if state.get("digest") != self.digest:
+            return None
+        self._written = int(state["epoch"])
+        return state
 
     def remove(self) -> None:
         """Forget the training: it has finished."""
         self.path.unlink(missing_ok=True)
+        self._held, self._written = None, 0
+
+
+def _line_of(content: bytes | memoryview) -> bytes:
+    return f"sha256 {hashlib.sha256(content).hexdigest()}\n".encode()
+
+
+def kept_aside(state: Any) -> Any:
+    """A copy of an optimiser's state on the processor, which the next steps do not change."""
+    if isinstance(state, dict):
+        return {key: kept_aside(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [kept_aside(value) for value in state]
+    return state.detach().to("cpu", copy=True) if isinstance(state, torch.Tensor) else state

@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lookalike.training.checkpoint import ResumeFile
+from lookalike.training.checkpoint import ResumeFile, kept_aside
 from lookalike.training.images import Loader
 from lookalike.training.learner import Learner
+from lookalike.training.memory import take_step
 from lookalike.training.optimiser import set_rates
-from lookalike.training.steps import steps_of
+from lookalike.training.steps import DivergedError, steps_of
 
 State = dict[str, Tensor]
 Measure = Callable[[], Mapping[str, float]]
@@ -91,11 +92,14 @@ def fit(
         learner.train()
         steps.begin(epoch)
         seen = 0
-        for pictures, rows in loader.batches(sampler, seed=epoch_seed):
-            optimiser.zero_grad()
-            steps.take(learner(pictures, labels[rows].to(device, non_blocking=True)))
-            seen += len(rows)
-        steps.read()
+        try:
+            for pictures, rows in loader.batches(sampler, seed=epoch_seed):
+                optimiser.zero_grad()
+                take_step(steps, learner, pictures, labels[rows].to(device, non_blocking=True))
+                seen += len(rows)
+            steps.read()
+        except DivergedError as error:
+            raise DivergedError(f"{error}{_parts(learner)}. {_kept(resume)}") from None
         mean = math.fsum(steps.losses) / max(len(steps.losses), 1)
         line: dict[str, float] = {"epoch": epoch + 1, "loss": mean} | learner.measures()
         last_epoch = epoch + 1 == budget["epochs"]
@@ -111,12 +115,26 @@ def fit(
         after_epoch(line)
         if keep is None and _is_hopeless(fitted, budget):
             break
-        if not last_epoch and resume.is_due:
-            resume.write(
+        if not last_epoch:
+            resume.hold(
                 {"epoch": epoch + 1, "last": fitted.last, "best": fitted.best, "best_epoch": fitted.best_epoch}
-                | {"history": fitted.history, "optimiser": optimiser.state_dict(), "scaler": steps.state_dict()}
+                | {"history": list(fitted.history), "optimiser": kept_aside(optimiser.state_dict())}
+                | {"scaler": steps.state_dict()}
             )
     return fitted
+
+
+def _parts(learner: Learner) -> str:
+    """What the loss consists of, on average over this epoch; what is no number there is where it began."""
+    measures = learner.measures()
+    return f" ({', '.join(f'{name} {value:.3g}' for name, value in measures.items())})" if measures else ""
+
+
+def _kept(resume: ResumeFile) -> str:
+    """What a training that is broken off leaves."""
+    if not (epochs := resume.held_epochs):
+        return "No epoch was finished"
+    return f"The state after epoch {epochs} is kept in {resume.path}"
 
 
 def seed_everything(seed: int) -> None:

@@ -33,6 +33,10 @@ def steps_of(learner: Learner, settings: Mapping[str, Any], device: torch.device
     )
 
 
+class DivergedError(ValueError):
+    """A loss is no finite number any more."""
+
+
 class Steps:
     """Takes steps, and keeps their losses where they are until `read`.
 
@@ -77,7 +81,7 @@ class Steps:
         """One step down the gradient of a loss.
 
         Raises:
-            ValueError: naming the first batch with a loss that is not finite, if this is a step that reads.
+            DivergedError: naming the first batch with a loss that is not finite, if this is a step that reads.
         """
         self._unread.append(loss.detach())
         if self._read_every == 1:
@@ -107,7 +111,7 @@ class Steps:
         """Read the losses since the last reading.
 
         Raises:
-            ValueError: as `take`.
+            DivergedError: as `take`.
         """
         if not self._unread:
             return
@@ -117,7 +121,7 @@ class Steps:
             self.losses.append(value)
             if not math.isfinite(value):
                 where = f"epoch {self._epoch + 1}, batch {len(self.losses)}"
-                raise ValueError(f"loss is {value} at {where}: training diverged")
+                raise DivergedError(f"loss is {value} at {where}: training diverged")
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed training needs beside the optimiser's state."""

@@ -1,0 +1,90 @@
+"""End a job that is asked to: within seconds, and with what it has reached so far on disk.
+
+Nodes that are lent send SIGTERM some seconds before they are taken away. A stage hears it as `Terminated`, wherever it
+is, so that what it holds is written on its way out; if it cannot listen, in a long call of a library, it is ended all
+the same.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+GRACE_S = 15.0  # for what a stage writes on its way out; whoever waits for it has some seconds more
+
+
+class Terminated(BaseException):
+    """The process was told to end. No `Exception`, so that nobody takes it for a fault of a stage."""
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Raise `Terminated` in the block when SIGTERM comes, and end the process if the block then takes too long.
+
+    Outside of the main thread, where Python hears no signals, this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    watch = threading.Timer(GRACE_S, os._exit, args=(1,))
+    watch.daemon = True
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # loading processes hear it as well: their end is no fault now
+        watch.start()
+        raise Terminated
+
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGCHLD)}
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        watch.cancel()
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals wait while something is written, in the main thread; what came in the block is heard behind it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[tuple[int, FrameType | None]] = []
+    numbers = (signal.SIGTERM, signal.SIGCHLD)
+    earlier: dict[int, Any] = {
+        number: signal.signal(number, lambda number, frame: waiting.append((number, frame))) for number in numbers
+    }
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+        for number, frame in waiting:
+            if callable(earlier[number]):
+                earlier[number](number, frame)
+            elif number == signal.SIGTERM and earlier[number] == signal.SIG_DFL:
+                os.kill(os.getpid(), number)
+
+
+def pass_on(stop: Callable[[], None]) -> None:
+    """Do something more when this process gets SIGTERM, behind what it does already.
+
+    Args:
+        stop: what is to be done.
+    """
+    earlier = signal.getsignal(signal.SIGTERM)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if callable(earlier):
+            earlier(number, frame)
+        stop()
+
+    signal.signal(signal.SIGTERM, handle)

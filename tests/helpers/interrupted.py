@@ -1,0 +1,74 @@
+"""A training as a job of the workflow runs it, in a child of a parent, which can be told to end at any moment."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from lookalike.running import jobs
+from trainings import section
+
+FINAL = ("model", "history.csv")
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def request(folder, manifest, *, epochs, resume_every_s=0.0):
+    """A training of some epochs, whose state is written so often."""
+    paths = {"model": "model", "history": "history.csv", "resume": ".unfinished"}
+    arguments = {
+        "settings": section("projected", {"budget": {"epochs": epochs}}),
+        "seed": 0,
+        "code": "c",
+        "manifest": str(manifest),
+        "root": str(manifest.parent),
+        "resume_every_s": resume_every_s,
+        **{key: str(folder / name) for key, name in paths.items()},
+    }
+    return {"stage": "train", "log": str(folder / "log"), "threads": 1, "gpu": 0, "arguments": arguments}
+
+
+def asked(wanted):
+    """What went wrong in a job of the parent, empty if nothing did."""
+    return jobs._ask_parent(os.environ[jobs.ADDRESS], wanted)
+
+
+def broken_off(parent, wanted, *, after_s, number):
+    """Start a job and send its process a signal so many seconds later; what went wrong, and seconds until it ended."""
+    failures = []
+    waiting = threading.Thread(target=lambda: failures.append(asked(wanted)))
+    waiting.start()
+    deadline = time.monotonic() + after_s
+    while time.monotonic() < deadline and waiting.is_alive():
+        time.sleep(0.002)
+    for child in children(parent.pid):
+        os.kill(child, number)
+    told = time.monotonic()
+    waiting.join(timeout=60)
+    return failures[0], time.monotonic() - told
+
+
+def final_files(folder):
+    return {name: (folder / name).read_bytes() for name in FINAL}
+
+
+def started_parent():
+    """A parent that has imported what jobs need."""
+    parent = jobs.start_parent(tracked=False)
+    address = Path(os.environ[jobs.ADDRESS])
+    while not address.exists():
+        time.sleep(0.02)
+    return parent
+
+
+def seconds_of(wanted):
+    """How long a job takes that nobody breaks off."""
+    began = time.monotonic()
+    assert asked(wanted) == ""
+    return time.monotonic() - began
+
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM)

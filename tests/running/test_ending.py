@@ -1,0 +1,71 @@
+"""A process that is told to end leaves what it holds, and ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lookalike.running.ending import Terminated, listening, pass_on, undisturbed
+
+STUCK = """
+import signal, sys, time
+from lookalike.running import ending
+ending.GRACE_S = 0.5
+with ending.listening():
+    print("ready", flush=True)
+    while True:
+        try:
+            time.sleep(60)
+        except ending.Terminated:
+            pass  # as where the exception is lost in a library
+"""
+
+
+def tell(number=signal.SIGTERM):
+    os.kill(os.getpid(), number)
+    time.sleep(0.01)
+
+
+def test_a_stage_hears_it_wherever_it_is_and_only_once():
+    with pytest.raises(Terminated), listening():
+        try:
+            tell()
+        finally:
+            tell()  # on its way out
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_it_is_no_fault_that_a_stage_could_take_for_its_own():
+    assert not issubclass(Terminated, Exception)
+
+
+def test_a_process_that_does_not_come_to_its_end_is_ended():
+    process = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    assert process.wait(timeout=60) == 1
+    process.stdout.close()
+
+
+def test_what_is_being_written_is_finished_first():
+    done = []
+    with pytest.raises(Terminated), listening():
+        with undisturbed():
+            tell()
+            done.append("written")
+        done.append("not reached")
+    assert done == ["written"]
+
+
+def test_a_call_does_what_it_did_and_then_what_it_is_asked_for_besides():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append("Snakemake"))
+    try:
+        pass_on(lambda: heard.append("jobs"))
+        tell()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == ["Snakemake", "jobs"]

@@ -1,0 +1,127 @@
+"""Calls that are told to end, or are killed, lose nothing; results that were changed are not read."""
+
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from lookalike.command import main
+
+ONE = "--cores all --resources gpu=1 --configfile own.yaml results/own/metrics/compared_margin/pictures/seed0.json"
+MODEL = "results/own/models/compared_margin/pictures/seed0.safetensors"
+EMBEDDINGS = "results/own/embeddings/compared_margin/pictures/seed0.safetensors"
+METRICS = "results/own/metrics/compared_margin/pictures/seed0.json"
+
+pytestmark = pytest.mark.slow
+
+
+def log(project):
+    path = project.root / "logs" / "own" / "train" / "compared_margin-pictures-seed0.log"
+    return path.read_text() if path.is_file() else ""
+
+
+def wait_until(holds, within_s, otherwise):
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)
+
+
+def in_training(project):
+    """A call whose training has finished an epoch, and which would write its state in ten minutes only."""
+    project.edit("own.yaml", "resume_minutes: 0", "resume_minutes: 10")
+    project.edit("own.yaml", "epochs: 2", "epochs: 3000")
+    call = project.start(ONE)
+    wait_until(lambda: "epoch 1/3000" in log(project), 300, "no training has begun")
+    return call
+
+
+def goes_on(project):
+    """The same line, with fewer epochs left to wait for, trains on from the state that is there."""
+    saved = project.root / Path(MODEL).with_name(".seed0.unfinished")
+    assert saved.is_file()
+    call = project.start(ONE)
+    try:
+        wait_until(lambda: "continuing after epoch" in log(project), 300, "nothing was gone on with")
+    finally:
+        project.kill(call)
+
+
+def processes_of(project):
+    """Processes that work in the project's folder."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            found += [int(folder.name)] if (folder / "cwd").resolve() == project.root.resolve() else []
+        except OSError:
+            continue
+    return found
+
+
+def test_a_call_that_gets_sigterm_saves_and_ends_within_twenty_seconds(project):
+    call = in_training(project)
+    told = time.monotonic()
+    call.send_signal(signal.SIGTERM)
+    assert call.wait(timeout=60) != 0
+    assert time.monotonic() - told < 20
+    assert "ended by SIGTERM" not in log(project)  # which is no fault with a traceback
+    goes_on(project)
+
+
+@pytest.mark.nightly
+def test_jobs_of_a_call_that_is_killed_save_and_end_by_themselves(project):
+    call = in_training(project)
+    os.kill(call.pid, signal.SIGKILL)
+    call.wait()
+    wait_until(lambda: not processes_of(project), 20, "its jobs are still at work")
+    goes_on(project)
+
+
+@pytest.mark.nightly
+def test_the_whole_group_gets_sigterm_as_on_a_node_that_is_taken_away(project):
+    call = in_training(project)
+    told = time.monotonic()
+    os.killpg(call.pid, signal.SIGTERM)
+    call.wait(timeout=60)
+    wait_until(lambda: not processes_of(project), 20 - (time.monotonic() - told), "its jobs are still at work")
+    goes_on(project)
+
+
+def flip(path):
+    """Change one bit, at an unchanged time."""
+    about = path.stat()
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 4
+    path.write_bytes(content)
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def test_a_flipped_bit_is_named_and_nothing_is_computed_from_it(project, monkeypatch, capsys):
+    monkeypatch.chdir(project.root)
+    done = project.run(ONE)
+    assert done.returncode == 0, done.stderr
+    assert main(["verify", "results/own"]) == 0, capsys.readouterr().out
+    metrics = (project.root / METRICS).read_bytes()
+
+    flip(project.root / EMBEDDINGS)
+    assert main(["verify", "results/own"]) == 1
+    assert f"fault  {EMBEDDINGS}: has other bytes than those that embed left" in capsys.readouterr().out
+    done = project.run(f"{ONE} --forcerun evaluate")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert re.search(
+        rf"{EMBEDDINGS} is not what embed left there: .* Remove it, and the next call makes it again", said
+    )
+    assert not (project.root / METRICS).exists()
+
+    (project.root / EMBEDDINGS).unlink()
+    done = project.run(ONE)
+    assert done.returncode == 0, done.stderr
+    assert (project.root / METRICS).read_bytes() == metrics
+    assert main(["verify", "results/own"]) == 0, capsys.readouterr().out
+    shutil.rmtree(project.root / "results" / "own" / "metrics")
+    assert main(["verify", "results/own"]) == 1
