@@ -41,14 +41,12 @@ def listening() -> Iterator[None]:
         watch.start()
         raise Terminated
 
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGCHLD)}
-    signal.signal(signal.SIGTERM, end)
+    earlier = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
         watch.cancel()
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGTERM, earlier)
 
 
 @contextmanager
@@ -80,6 +78,8 @@ def pass_on(stop: Callable[[], None]) -> None:
     Args:
         stop: what is to be done.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return  # where Python hears no signals
     earlier = signal.getsignal(signal.SIGTERM)
 
     def handle(number: int, frame: FrameType | None) -> None:

@@ -95,13 +95,13 @@ def _perform(request: dict[str, Any]) -> str:
     """Run one request in this process; returns what went wrong, empty if nothing did."""
     with (
         _logged(request["log"]) as failures,
-        listening(),
         _threads(request["threads"]),
         own_device(request["gpu"]),
         Recording(request.get("job")),
     ):
         module = importlib.import_module(f"lookalike.stages.{request['stage']}")
-        getattr(module, request["stage"])(**request["arguments"])
+        with listening():  # and not any more once it has left its results
+            getattr(module, request["stage"])(**request["arguments"])
     return failures[0] if failures else ""
 
 
