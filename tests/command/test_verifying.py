@@ -11,7 +11,7 @@ from lookalike.running.records import Recording, record_of
 MODEL, METRICS, TABLE = (
     f"results/small/{name}" for name in ("models/a/b/seed0.csv", "metrics/a/b/seed0.json", "t.csv")
 )
-SAID = {"code": "c0de", "data": "da7a", "weights": None, "seed": 3}
+SAID = {"code": "c0de", "data": "da7a", "weights": None, "seed": 0}
 
 
 def made(stage, output, inputs, content):
@@ -98,7 +98,7 @@ def test_what_is_no_folder_of_results_is_refused(project, capsys, name):
 
 def test_a_record_says_how_its_file_was_made(project):
     record = read_json(record_of(METRICS))
-    assert record["trained"] == {"code": ["c0de"], "data": ["da7a"], "weights": ["none"], "seed": ["3"]}
+    assert record["trained"] == {"code": ["c0de"], "data": ["da7a"], "weights": ["none"], "seed": ["0"]}
     assert read_json(record_of(TABLE))["trained"] == record["trained"]
     assert list(record["made_of"]) == [MODEL]
     assert (record["stage"], record["code"], record["settings"]) == ("evaluate", "0f" * 8, "abc")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from typing import Any
 
 VARIABLE = "LOOKALIKE_PLAIN"
@@ -53,5 +54,11 @@ def before_its_jobs(workflow: Any, *, tracked: bool) -> subprocess.Popen[bytes] 
         return None
     workflow.scheduler.job_rate_limiter = None
     parent = start_parent(tracked=tracked)
-    pass_on(lambda: parent.stdin.close() if parent.stdin else None)
+    pass_on(partial(_close_input, parent))
     return parent
+
+
+def _close_input(parent: subprocess.Popen[bytes]) -> None:
+    """Let the parent end: it asks its jobs to, and waits for them."""
+    if parent.stdin:
+        parent.stdin.close()

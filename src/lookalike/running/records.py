@@ -134,7 +134,7 @@ def _trained(files: Iterable[Path | str]) -> dict[str, list[str]]:
         said = (read_record(path) or {}).get("trained", {})
         own = _says(Path(path))
         for key in TRAINED:
-            found[key] |= {*said.get(key, [])} | ({str(own[key] or "none")} if key in own else set())
+            found[key] |= {*said.get(key, []), *(["none" if own[key] is None else str(own[key])] if key in own else [])}
     return {key: sorted(values) for key, values in found.items()}
 
 
