@@ -152,7 +152,7 @@ def test_names_that_climb_out_of_their_folder_are_refused(key, name):
     changed = {"datasets": {name: own["datasets"]["own"]}, "tables": [name]}.get(key, name)
     usual = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
     given = {**usual, key: name} if key in ("suffix", "scale") else {**usual, **own, key: changed}
-    with pytest.raises(ValueError, match=re.escape(repr(name)[1:-1][:3])):
+    with pytest.raises(ValueError, match=re.escape(repr(name)[1:-1][:3]) or "."):
         Plan(given).runs  # noqa: B018
 
 
