@@ -1,10 +1,12 @@
 """Find what a trained model takes for alike, and explain it."""
 
 from lookalike.running.jobs import call
+from lookalike.running.records import job_facts
 
 call(
     "pairs",
     log=snakemake.log[0],
+    job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
     settings=snakemake.params.settings,
