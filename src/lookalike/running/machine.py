@@ -39,7 +39,8 @@ def device_peak_megabytes() -> float | None:
         return None
     import torch
 
-    return round(torch.cuda.max_memory_allocated() / 1e6, 1) if torch.cuda.is_initialized() else None
+    taken = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0  # which begins no use of a device
+    return round(taken / 1e6, 1) if taken else None
 
 
 def _processor_name() -> str:

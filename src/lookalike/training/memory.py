@@ -46,8 +46,7 @@ def _fitting(steps: Steps, learner: Learner, pictures: Tensor, labels: Tensor) -
     part = len(pictures) // 2
     while part:
         steps.optimiser.zero_grad()
-        if torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()
         try:
             learner(pictures[:part], labels[:part]).backward()
         except torch.OutOfMemoryError:
