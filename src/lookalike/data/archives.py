@@ -12,6 +12,7 @@ members of one name the last one wins, as in ``tar`` and ``unzip -o``.
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from collections.abc import Iterator
@@ -109,7 +110,7 @@ def extract(archive: Path, folder: Path, *, limits: Limits | None = None) -> Non
     except DAMAGE as error:
         raise ArchiveError(f"{archive} is no tar or zip archive, cut short, damaged or encrypted: {error}") from error
     except OSError as error:
-        if error.errno is None:  # gzip and bz2 say so that the bytes are wrong
+        if error.errno in (None, errno.EINVAL):  # gzip and bz2 say so that the bytes are wrong; a place before the file
             raise ArchiveError(f"{archive} is damaged: {error}") from error
         raise OSError(error.errno, f"{archive} cannot be unpacked into {folder}: {error.strerror}") from error
 

@@ -119,8 +119,11 @@ def matches(row: Mapping[str, str], wanted: Mapping[str, Any]) -> bool:
 
 def _read(path: Path, paper: str) -> pd.DataFrame:
     """All fields as text; a line stands for a row, so that row i is line i + 2."""
-    with path.open(newline="") as stream:
-        lines = list(_lines(path, csv.reader(stream, strict=True)))
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            lines = list(_lines(path, csv.reader(stream, strict=True)))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
     if not lines or lines[0] != COLUMNS:
         raise ValueError(f"{path}, line 1: columns must be {', '.join(COLUMNS)}")
     seen: dict[tuple[str, ...], int] = {}

@@ -77,27 +77,42 @@ def sections_on(layers: Sequence[Settings], paper: str, published: str | None, s
     values = _laid({}, layers, published)
     if (level := values.get("fidelity", "recommended")) != "recommended":
         values = _laid(values, [fidelity.overrides(paper, level, values)], published)
-    stated = values["train"].get("embedding", {}).get("dim")
+    stated = _part(values["train"], "embedding").get("dim")
     segments = values.get("segment") is not None
     values = _laid(values, [scale.get("recipe", {})], published)
     values["segment"] = values["segment"] if segments else None  # a scale cuts episodes, it does not ask for any
     sections: Settings = copied({stage: values.get(stage, {}) for stage in STAGES})
-    train, sizes = sections["train"], scale.get("embedding_dims", {})
-    embedding = train.get("embedding", {})
-    embedding["dim"] = sizes.get(embedding.get("dim"), embedding.get("dim"))
-    group = train.get("sampler", {}).get("per_class", 1)
-    if train.get("batch_size", 0) >= group:
-        train["batch_size"] -= train["batch_size"] % group
-    if train.get("projector"):
-        train["projector"]["width"] = sizes.get(train["projector"]["width"], train["projector"]["width"])
-    method = METHODS.get(train["method"]["name"])
-    for option in method.scaled if method and stated and embedding["dim"] else ():
-        if option in train["method"]:
-            train["method"][option] = max(1, round(train["method"][option] * embedding["dim"] / stated))
+    if isinstance(sections["train"], dict):
+        _fit(sections["train"], stated, scale.get("embedding_dims", {}))
     return sections
+
+
+def _fit(train: Settings, stated: Any, sizes: Mapping[Any, int]) -> None:
+    """Bring sizes to those of a scale. What has another form than it must have stays, for the schema to name."""
+    embedding = _part(train, "embedding")
+    if "dim" in embedding and not isinstance(embedding["dim"], (dict, list)):
+        embedding["dim"] = sizes.get(embedding["dim"], embedding["dim"])
+    group, batch = _part(train, "sampler").get("per_class", 1), train.get("batch_size", 0)
+    if isinstance(group, int) and isinstance(batch, int) and batch >= group > 0:
+        train["batch_size"] -= batch % group
+    projector = _part(train, "projector")
+    if "width" in projector and not isinstance(projector["width"], (dict, list)):
+        projector["width"] = sizes.get(projector["width"], projector["width"])
+    name, dim = _part(train, "method").get("name"), embedding.get("dim")
+    method = METHODS.get(name) if isinstance(name, str) else None
+    if method and isinstance(stated, int) and isinstance(dim, int) and stated and dim:
+        for option in method.scaled:
+            if isinstance(value := train["method"].get(option), int):
+                train["method"][option] = max(1, round(value * dim / stated))
+
+
+def _part(train: Any, name: str) -> Settings:
+    """A mapping within settings; an empty one where there is something else."""
+    found = train.get(name) if isinstance(train, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _laid(values: Settings, layers: Sequence[Settings], published: str | None) -> Settings:
     for layer in layers:
-        values = merge(merge(values, layer), layer.get("per_dataset", {}).get(published, {}))
+        values = merge(merge(values, layer), _part(layer, "per_dataset").get(published or "", {}))
     return values

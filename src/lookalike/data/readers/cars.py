@@ -21,7 +21,8 @@ from scipy.io import loadmat
 
 from lookalike.data.hierarchy import class_key, hierarchy_path, read_hierarchy
 from lookalike.data.junk import is_image
-from lookalike.data.readers.lists import numbers, required
+from lookalike.data.readers.apart import read_apart
+from lookalike.data.readers.lists import numbers, read_comma_rows, required, text_of
 from lookalike.data.roles import assign_roles
 
 CORNERS = ("x1", "y1", "x2", "y2")
@@ -92,7 +93,7 @@ def _class_folders(specification: Mapping[str, Any], root: Path) -> tuple[pd.Dat
 def _listed_names(specification: Mapping[str, Any], root: Path, top: Path) -> dict[int, str]:
     """Class names from ``names.csv``, one per line in the order of the ids, or from the hierarchy."""
     if (top / "names.csv").is_file():
-        lines = (line.strip().strip('"') for line in (top / "names.csv").read_text(encoding="utf-8-sig").splitlines())
+        lines = (line.strip().strip('"') for line in text_of(top / "names.csv").splitlines())
         return dict(enumerate((line for line in lines if line), start=1))
     path = hierarchy_path(specification, root)
     if path is None:
@@ -105,9 +106,8 @@ def _boxes(path: Path) -> dict[str, tuple[float, ...]]:
     """Corners by file name from rows ``name, x1, y1, x2, y2, class`` without a header; empty without the file."""
     if not path.is_file():
         return {}
-    table = pd.read_csv(path, header=None, names=["path", *CORNERS, "label"], encoding="utf-8-sig", dtype=str)
-    corners = pd.DataFrame({corner: numbers(table[corner], float, path) for corner in CORNERS})
-    return dict(zip(table["path"], corners.itertuples(index=False, name=None), strict=True))
+    table = read_comma_rows(path, {"path": str, **dict.fromkeys(CORNERS, float), "label": str})
+    return dict(zip(table["path"], table[list(CORNERS)].itertuples(index=False, name=None), strict=True))
 
 
 def _annotations(content: Mapping[str, Any], path: Path, path_field: str) -> pd.DataFrame:
@@ -132,8 +132,12 @@ def _names(content: Mapping[str, Any], path: Path) -> dict[int, str]:
 
 
 def _matlab(path: Path) -> dict[str, Any]:
+    return read_apart(_loaded, [required(path)])[0]
+
+
+def _loaded(path: Path) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = loadmat(required(path), squeeze_me=True)
+        content: dict[str, Any] = loadmat(path, squeeze_me=True)
     except Exception as error:  # scipy has no error of its own for a file that is none
         raise ValueError(f"{path} is no readable MATLAB file: {error}") from None
     return content

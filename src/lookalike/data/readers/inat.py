@@ -17,7 +17,7 @@ import pandas as pd
 
 from lookalike.data.junk import is_image
 from lookalike.data.readers.folder import folders
-from lookalike.data.readers.lists import base_folder, numbers
+from lookalike.data.readers.lists import base_folder, read_comma_rows
 
 TOP = "train_mini"
 # A class belongs to the narrowest of these taxa that its folder's name holds. Super-categories count from 0 by name.
@@ -64,9 +64,7 @@ def _listed(root: Path) -> pd.DataFrame:
         path = root / f"iNaturalist_{role}.txt"
         if not path.is_file():
             raise ValueError(f"{path} does not exist, though the other half of the split does")
-        rows = pd.read_csv(path, header=None, names=["path", "coarse_super", "label"], dtype=str, encoding="utf-8-sig")
-        ids = {column: numbers(rows[column], int, path) for column in ("coarse_super", "label")}
-        halves.append(rows.assign(role=role, **ids))
+        halves.append(read_comma_rows(path, {"path": str, "coarse_super": int, "label": int}).assign(role=role))
     frame = pd.concat(halves, ignore_index=True)
     shared = set(halves[0]["label"]) & set(halves[1]["label"])
     if shared:

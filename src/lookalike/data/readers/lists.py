@@ -1,7 +1,8 @@
-"""The text files of a layout: rows of fields between white space."""
+"""The text files of a layout: rows of fields between white space or commas."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,11 +23,35 @@ def read_rows(path: Path, columns: Mapping[str, type], *, skip: int = 0) -> pd.D
     Raises:
         ValueError: naming the file, if it is missing, not text, or a row lacks a field or holds a wrong value.
     """
+    lines = text_of(path).splitlines()[skip:]
+    return _columns([line.split(maxsplit=len(columns) - 1) for line in lines if line.strip()], columns, path)
+
+
+def read_comma_rows(path: Path, columns: Mapping[str, type]) -> pd.DataFrame:
+    """The rows of a text file whose fields are parted by commas, and in quotation marks where they hold one.
+
+    Args and errors as of `read_rows`.
+    """
     try:
-        lines = required(path).read_text(encoding="utf-8-sig").splitlines()[skip:]
+        rows = [row for row in csv.reader(text_of(path).splitlines(), strict=True) if row]
+    except csv.Error as error:
+        raise ValueError(f"{path}: {error}; is a quotation mark left open?") from None
+    return _columns(rows, columns, path)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark.
+
+    Raises:
+        ValueError: naming the file, if it is missing or not text.
+    """
+    try:
+        return required(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    rows = [line.split(maxsplit=len(columns) - 1) for line in lines if line.strip()]
+
+
+def _columns(rows: list[list[str]], columns: Mapping[str, type], path: Path) -> pd.DataFrame:
     for row in rows:
         if len(row) != len(columns):
             raise ValueError(f"{path}: {' '.join(row)!r} does not hold the fields {', '.join(columns)}")

@@ -17,6 +17,7 @@ import pandas as pd
 from PIL import Image
 from scipy.io import loadmat
 
+from lookalike.data.readers.apart import read_apart
 from lookalike.data.readers.lists import read_rows, required
 
 VOC, SBD = "VOCdevkit/VOC2012", "benchmark_RELEASE/dataset"
@@ -39,11 +40,12 @@ def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
     extra = set(_listed(root / SBD / "train.txt")) | set(_listed(root / SBD / "val.txt"))
     voc = [(f"{VOC}/JPEGImages/{stem}.jpg", f"{VOC}/SegmentationClass/{stem}.png") for stem in (*train, *val)]
     sbd = [(f"{SBD}/img/{stem}.jpg", f"{SBD}/cls/{stem}.mat") for stem in sorted(extra - set(train) - set(val))]
-    roles = ["train"] * len(train) + ["test"] * len(val) + ["train"] * len(sbd)
+    pairs, roles = (*voc, *sbd), ["train"] * len(train) + ["test"] * len(val) + ["train"] * len(sbd)
+    shown = read_apart(mask_classes, [required(root / mask) for _, mask in pairs])
     rows = [
         (path, label, role, mask)
-        for (path, mask), role in zip((*voc, *sbd), roles, strict=True)
-        for label in mask_classes(required(root / mask))
+        for (path, mask), role, labels in zip(pairs, roles, shown, strict=True)
+        for label in labels
     ]
     frame = pd.DataFrame(rows, columns=["path", "label", "role", "mask"]).astype({"label": "int64"})
     return frame.assign(
