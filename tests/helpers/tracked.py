@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 from urllib.request import urlopen
 
+from databases import free_port
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate
 from lookalike.stages.train import train
@@ -65,19 +66,12 @@ def silent_server():
 
 
 @contextmanager
-def mlflow_server(folder, port=0):
-    """Address of a real server of MLflow on this machine, its runs in an SQLite file of a folder."""
-    if not port:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-    stored = [
-        "--backend-store-uri",
-        f"sqlite:///{folder / 'server.db'}",
-        "--artifacts-destination",
-        str(folder / "kept"),
-    ]
-    command = [sys.executable, "-m", "mlflow", "server", *stored, "--port", str(port), "--workers", "1"]
+def mlflow_server(folder, port=0, *, store="", workers=1):
+    """Address of a real server of MLflow on this machine; by default its runs are in an SQLite file of the folder."""
+    port = port or free_port()
+    store = store or f"sqlite:///{folder / 'server.db'}"
+    stored = ["--backend-store-uri", store, "--artifacts-destination", str(folder / "kept")]
+    command = [sys.executable, "-m", "mlflow", "server", *stored, "--port", str(port), "--workers", str(workers)]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from databases import free_port
 from lookalike.running.dvc import reason, reproduce
 from projects import ROOT
 
@@ -25,24 +26,63 @@ def run(folder, *command):
     return done.stdout + done.stderr
 
 
-def test_a_second_clone_pulls_what_the_first_one_made(tmp_path):
+@pytest.fixture
+def bucket(monkeypatch):
+    """A bucket of a real server that speaks S3 on this machine: how to add it as a remote, and what it holds."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "with a secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    server = ThreadedMotoServer("127.0.0.1", free_port(), verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    client = boto3.client("s3", endpoint_url=address)
+    client.create_bucket(Bucket="pictures")
+    yield address, client
+    server.stop()
+
+
+def clones(tmp_path, remote):
+    """Two clones that share a remote."""
     for name in ("first", "second"):
         run(tmp_path, "git", "clone", "--quiet", str(ROOT), name)
-        run(
-            tmp_path / name, "dvc", "remote", "add", "--quiet", "--local", "--default", "store", str(tmp_path / "store")
-        )
-    run(tmp_path / "first", "snakemake", "--cores", "1", SPLIT)
-    assert run(tmp_path / "first", "git", "status", "--porcelain").strip() == "", (
-        "the committed dvc.lock is not what came out"
-    )
-    run(tmp_path / "first", "dvc", "push", "--quiet", "split@figurines_people", "download@figurines_people")
-    run(tmp_path / "second", "dvc", "pull", "--quiet", "split@figurines_people", "download@figurines_people")
+        run(tmp_path / name, "dvc", "remote", "add", "--quiet", "--local", "--default", "store", remote)
+    return tmp_path / "first", tmp_path / "second"
 
-    assert (tmp_path / "first" / SPLIT).read_bytes() == (tmp_path / "second" / SPLIT).read_bytes()
+
+def assert_the_second_has_what_the_first_made(first, second):
+    run(first, "snakemake", "--cores", "1", SPLIT)
+    assert run(first, "git", "status", "--porcelain").strip() == "", "the committed dvc.lock is not what came out"
+    run(first, "dvc", "push", "--quiet", "split@figurines_people", "download@figurines_people")
+    run(second, "dvc", "pull", "--quiet", "split@figurines_people", "download@figurines_people")
+
+    assert (first / SPLIT).read_bytes() == (second / SPLIT).read_bytes()
     target = "results/mini/metrics/pcb/figurines_people/seed0.json"
-    planned = run(tmp_path / "second", "snakemake", "-n", "--cores", "1", target)
+    planned = run(second, "snakemake", "-n", "--cores", "1", target)
     jobs = set(re.findall(r"^(\w+) +\d+$", planned, re.MULTILINE))
     assert jobs == {"train", "embed", "evaluate", "total"}
+
+
+def test_a_second_clone_pulls_what_the_first_one_made(tmp_path):
+    assert_the_second_has_what_the_first_made(*clones(tmp_path, str(tmp_path / "store")))
+
+
+@pytest.mark.nightly
+def test_a_second_clone_pulls_what_the_first_one_made_from_a_bucket(tmp_path, bucket):
+    address, client = bucket
+    first, second = clones(tmp_path, "s3://pictures/lookalike")
+    for clone in (first, second):
+        run(clone, "dvc", "remote", "modify", "--quiet", "--local", "store", "endpointurl", address)
+    assert_the_second_has_what_the_first_made(first, second)
+    kept = client.get_paginator("list_objects_v2").paginate(Bucket="pictures")
+    kept = [item["Key"] for page in kept for item in page["Contents"]]
+    pictures = [path for path in (second / "data" / "figurines_people").rglob("*") if path.is_file()]
+    assert all(path.read_bytes() == (first / path.relative_to(second)).read_bytes() for path in pictures)
+    # Each picture once, by its content, besides the folder's list, the split and the records.
+    assert len({path.read_bytes() for path in pictures}) < len(kept) <= len(pictures) + 5
+    assert all(key.startswith("lookalike/files/md5/") for key in kept)
 
 
 @pytest.fixture
