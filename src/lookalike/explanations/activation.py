@@ -1,7 +1,8 @@
 """The cosine of two embeddings, taken apart into what each pair of locations adds to it.
 
 Where pooling is linear in the locations once the place of each maximum is known, and the head is a linear layer, an
-embedding is a sum of one vector per location: ``e = sum_i v_i``. So the cosine of two is a sum over pairs of locations,
+embedding is a sum of one vector per location: ``e = sum_i v_i``. So the cosine of two is a sum over pairs of
+locations ::
 
     cos(e, e') = sum_ij  v_i . v'_j / (|e| |e'|),
 

@@ -1,7 +1,7 @@
 """Smooth stand-ins for average precision, as functions of a similarity matrix and labels.
 
 Query i ranks the whole batch; its positives ``P_i`` are the items of its class, itself included. Each function returns
-one minus the mean over queries of
+one minus the mean over queries of ::
 
     AP_i = 1 / |P_i| sum_{j in P_i} r_j / (r_j + sum_{p not in P_i} h-(t)),   r_j = 1 + sum_{p in P_i, p != j} h+(t)
 

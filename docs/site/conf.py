@@ -1,0 +1,60 @@
+"""The site of `.ci/site`: README, docs/ and the committed results, and a page for each module from its docstrings.
+
+Its sources are the files where they lie, so that their links to each other hold; Sphinx reports each that does not.
+"""
+
+import re
+from importlib.metadata import version as version_of
+
+project = "lookalike"
+author = "the lookalike authors"
+version = release = version_of("lookalike")
+extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "docs/site/index"
+include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", "results/**.md"]
+exclude_patterns = ["results/ci*", "results/README.md"]
+html_theme = "furo"
+html_title = "lookalike"
+html_copy_source = False
+
+myst_heading_anchors = 4  # links name headings, as where the repository is shown
+# Results and modules are found by their links, CSV is not coloured, a class may stand in its module and its package.
+suppress_warnings = ["toc.not_included", "misc.highlighting_failure", "ref.python"]
+
+INSIDE = (
+    "command",
+    "figures",
+    "plan",
+    "reports",
+    "running",
+    "sources",
+    "stages",
+    "tables",
+    "tracking",
+    "training",
+    "project",
+)
+apidoc_modules = [
+    {
+        "path": "../../src/lookalike",
+        "destination": "docs/site/modules",
+        "exclude_patterns": [f"../../src/lookalike/{folder}" for folder in INSIDE],  # what only the workflow calls
+        "separate_modules": False,
+        "module_first": True,
+        "automodule_options": {"members", "show-inheritance"},
+    }
+]
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+default_role = "code"  # `name` in docstrings
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+
+def setup(app):
+    """Let links find the anchors of figures.md, which are HTML."""
+    app.connect("source-read", _anchors_as_targets)
+
+
+def _anchors_as_targets(app, document, source):
+    source[0] = re.sub(r'^(#+ )<a id="(\w+)"></a>', r"(\2)=\n\1", source[0], flags=re.MULTILINE)
