@@ -9,6 +9,11 @@ configfile: "params/config.yaml"
 report: "workflow/report/workflow.rst"
 
 
+if config["container"]:
+
+    container: config["container"]
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/download.smk"
 include: "workflow/rules/split.smk"

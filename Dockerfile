@@ -1,0 +1,10 @@
+# The environment of README's first line and the package, for jobs in containers (docs/cluster.md). The project itself, with its
+# data and results, is mounted. Build it in the project's folder: docker build -t lookalike .
+# Not tried: no machine with a container engine was at hand when this was written.
+FROM python:3.11-slim-bookworm
+RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*
+WORKDIR /lookalike
+COPY pyproject.toml README.md LICENSE requirements.lock ./
+RUN pip install --no-cache-dir uv && uv pip install --system --no-cache -r requirements.lock
+COPY . .
+RUN uv pip install --system --no-cache --no-deps -e .
