@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import torch
 
-from lookalike.files import read_about, read_tensors, write_json, write_tensors, write_text
+from lookalike.files import read_about, read_json, read_tensors, write_json, write_tensors, write_text
 
 
 @pytest.mark.parametrize("read", [read_tensors, read_about])
@@ -40,3 +40,10 @@ def test_a_full_disk_names_the_file_that_it_does_not_take(full_disk):
             write(full_disk / "result", content)
         assert said.value.filename == str(full_disk / "result")
         assert list(full_disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["-1", "[]", "null", '{"a": 1', "\x00"])
+def test_what_is_no_mapping_of_json_is_refused_by_its_name(tmp_path, content):
+    (tmp_path / "seed0.json").write_text(content)
+    with pytest.raises(ValueError, match=r"seed0\.json is no whole JSON file .* Remove it"):
+        read_json(tmp_path / "seed0.json")

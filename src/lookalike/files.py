@@ -53,7 +53,9 @@ def read_json(path: Path | str) -> dict[str, Any]:
         ValueError: if the file is broken, naming it.
     """
     try:
-        content: dict[str, Any] = json.loads(Path(path).read_text())
+        content = json.loads(Path(path).read_text())
+        if not isinstance(content, dict):
+            raise ValueError(f"a {type(content).__name__}, no mapping")
     except ValueError as error:  # no JSON, no UTF-8
         raise ValueError(
             f"{path} is no whole JSON file ({error}). Remove it, and the next call makes it again"

@@ -114,6 +114,31 @@ def test_a_flipped_byte_is_noticed_by_the_archives_own_checksum(tmp_path, name):
     assert_nothing_is_left(tmp_path, archive)
 
 
+def test_a_zip_that_points_before_its_beginning_is_refused(tmp_path):
+    archive = write_archive(tmp_path, "deflated.zip", {"a/x.jpg": b"x"})
+    data = archive.read_bytes()
+    archive.write_bytes(data[4:])  # every place that its directory names is four bytes too far
+    with pytest.raises(ArchiveError, match=r"deflated\.zip is .*damaged"):
+        unpack(archive, tmp_path / "target")
+    assert_nothing_is_left(tmp_path, archive)
+
+
+def test_a_zip_with_a_member_of_no_name_is_refused(tmp_path):
+    archive = write_archive(tmp_path, "deflated.zip", {"a": b"x"})
+    data = bytearray(archive.read_bytes())
+    for header, length, name in ((b"PK\x03\x04", 26, 30), (b"PK\x01\x02", 28, 46)):
+        place = data.index(header)
+        data[place + length] = 0
+        del data[place + name]
+    end = data.index(b"PK\x05\x06")
+    data[end + 12] -= 1  # bytes of the directory, and where it begins
+    data[end + 16] -= 1
+    archive.write_bytes(data)
+    with pytest.raises(ArchiveError, match=r"deflated\.zip"):
+        unpack(archive, tmp_path / "target")
+    assert_nothing_is_left(tmp_path, archive)
+
+
 def test_a_web_page_is_no_archive(tmp_path):
     page = tmp_path / "quota.zip"
     page.write_text("<html>Too many users have viewed or downloaded this file recently</html>")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 # What the libraries raise for archives that are broken; NotImplementedError and RuntimeError are zipfile's words for an
-# unknown compression and for encryption, ValueError and OverflowError come from numbers in broken headers.
+# unknown compression and for encryption, the errors of values and places come from broken headers.
 DAMAGE = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -24,6 +24,7 @@ DAMAGE = (
     RuntimeError,
     ValueError,
     OverflowError,
+    IndexError,
 )
 Kind = Literal["file", "folder", "symbolic link", "hard link", "other"]
 

@@ -186,3 +186,13 @@ def test_a_root_without_any_packaging_is_explained(tmp_path):
 def test_the_classification_split_is_refused_by_its_counts(combined):
     with pytest.raises(ValueError, match=r"class 5 \(not in the list of classes\) of role train has no image"):
         read_split("cars", combined)
+
+
+def test_a_list_that_crashes_the_reader_of_matlab_is_refused_by_its_name(combined):
+    path = combined / "cars_annos.mat"
+    savemat(path, {"class_names": names(["Car 1", "Car 2"])})
+    content = bytearray(path.read_bytes())
+    content[144] = 14  # scipy 1.16 ends with the process on this kind of array
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"cars_annos\.mat is (broken|no readable)"):
+        read_layout(SPECIFICATION, combined)

@@ -50,6 +50,7 @@ def test_super_classes_are_shared_by_train_and_test(root):
         ("train", "10 5 1 bicycle_final/9.JPG", "class 5 is in the list of role train, but not in its classes"),
         ("test", "10 3 1", "does not hold the fields image_id, label, coarse_super, path"),
         ("test", "10 three 1 fan_final/x_6.JPG", "column 'label' holds a value that is no int"),
+        ("test", f"10 3 3 {'x' * 300}/x.JPG", r"x/x\.JPG does not exist \(1 of 10"),
         ("test", "10 3 3 fan_final/gone.JPG", r"fan_final/gone\.JPG does not exist \(1 of 10"),
         ("test", "10 3 3 fan_final/x_6.JPG", r"fan_final/x_6\.JPG is listed twice"),
     ],
