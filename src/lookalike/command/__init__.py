@@ -125,7 +125,8 @@ def _add_own_pictures(groups: Any) -> None:
     """The commands ``search``, ``explain``, ``export`` and ``recommend``."""
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, the file of a training, or untrained:NAME[=FILE], a "
-        "classifier of torchvision with the weights of a file, or else torchvision's own."
+        "classifier of torchvision, or a network of timm where that is installed, with the weights of a file, or else "
+        "the library's own."
     )
     text = "pictures of a folder that look like a query, each with the reason"
     search = groups.add_parser("search", help=text, description=f"{text}. {means}")

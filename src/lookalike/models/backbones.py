@@ -148,9 +148,8 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
     Raises:
         ValueError: if there are no such weights, or they belong to another network.
     """
-    path = project_root() / weights
-    if path.is_file():
-        state = read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
+    if (project_root() / weights).is_file():
+        state = read_state(weights)
     else:
         known = models.get_model_weights(name).__members__ if name in models.list_models() else {}
         if weights not in known or weights == "DEFAULT":
@@ -161,6 +160,16 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
         network.load_state_dict(state)
     except RuntimeError as error:
         raise ValueError(f"weights {weights} do not fit {name}: {str(error).splitlines()[-1].strip()}") from None
+
+
+def read_state(weights: str) -> dict[str, Tensor]:
+    """The state dict of a file below the project's root, torch's or safetensors.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    path = project_root() / weights
+    return read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
 
 
 def _read_pickled(path: Path) -> dict[str, Tensor]:

@@ -48,7 +48,7 @@ class Embedder(nn.Module):
     """Embeds an image by its last map, pooled over positions and projected.
 
     Args:
-        backbone: arguments of ``Trunk``.
+        backbone: arguments of ``Trunk``, or a trunk.
         pooling: a key of ``lookalike.models.pooling.POOLINGS``, or ``stripes``.
         dim: size ``D`` of the embedding; ``None`` embeds with the pooled channels themselves, without a head.
         initialisation: start of the linear layers: ``default``, that of torch, or ``kaiming``: normal with fan-out mode
@@ -61,7 +61,7 @@ class Embedder(nn.Module):
 
     def __init__(
         self,
-        backbone: Mapping[str, Any],
+        backbone: Mapping[str, Any] | Trunk,
         *,
         pooling: str,
         dim: int | None,
@@ -74,7 +74,7 @@ class Embedder(nn.Module):
             raise ValueError(f"parts={parts} with pooling {pooling!r}: {STRIPES!r} needs a number, others take none")
         if parts is not None and dim is None:
             raise ValueError(f"pooling {pooling!r} needs a dim, a multiple of parts={parts}, not {dim}")
-        self.trunk = Trunk(**backbone)
+        self.trunk = backbone if isinstance(backbone, Trunk) else Trunk(**backbone)
         self.pooling, self.parts = pooling, parts
         channels = self.trunk.channels[-1]
         self.head = _head(channels, dim, parts)

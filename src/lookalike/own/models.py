@@ -19,6 +19,7 @@ from lookalike.data.checksums import file_digest
 from lookalike.learners.saved import load_model
 from lookalike.models.backbones import BACKBONES
 from lookalike.models.embedder import Embedder
+from lookalike.models.of_timm import TimmTrunk, timm_names
 from lookalike.parameters import canonical
 from lookalike.training.images import transform
 
@@ -27,6 +28,7 @@ FORMS = (
     "the file of a finished training, results/<scale>/models/<recipe>/<dataset>/seed<seed>.safetensors, or "
     "untrained:NAME[=FILE]"
 )
+PUBLISHED = "IMAGENET1K_V1"  # never DEFAULT, which changes with the version
 CROP_PX, RESIZE_PX = 224, 256  # what torchvision's weights are published for
 
 
@@ -56,25 +58,26 @@ def open_model(name: str, *, size_px: int | None = None, checkpoint: str = "best
     """The network of a name.
 
     Args:
-        name: the safetensors file of a training, or ``untrained:NAME[=FILE]``: a classifier of torchvision whose last
-            map is averaged, with the weights of a file in torchvision's layout or else torchvision's own
-            ``IMAGENET1K_V1``, which are downloaded once.
-        size_px: side of the images; by default that of the training, of untrained networks 224.
+        name: the safetensors file of a training, or ``untrained:NAME[=FILE]``: a classifier of torchvision, or a
+            network of timm where that is installed, whose last map is averaged, with the weights of a file in its
+            library's layout or else the library's own (torchvision's ``IMAGENET1K_V1``), which are downloaded once.
+        size_px: side of the images; by default that of the training, 224 of torchvision's untrained networks, and of
+            timm's what their weights are published for.
         checkpoint: of a training: ``best`` or ``last``.
 
     Raises:
         ValueError: for a name of another form, a file that is no training's or was written by older code, a network
-            that torchvision does not have, weights that do not fit it, or a size below 1.
+            that neither library has, weights that do not fit it, or a size that it does not take.
     """
     if size_px is not None and size_px < 1:
         raise ValueError(f"size {size_px} px: images have a side of at least 1")
     if name.startswith(UNTRAINED):
-        network, digest = _untrained(name.removeprefix(UNTRAINED))
-        view: dict[str, Any] = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
+        network, digest, view = _untrained(name.removeprefix(UNTRAINED))
     else:
         network, digest, view = _trained(name, checkpoint)
     if size_px is not None:
         view = {"resize_px": round(size_px * RESIZE_PX / CROP_PX), "crop_px": size_px}
+        _check_size(network, size_px)
     whole = hashlib.sha256(canonical({"weights": digest, "view": view}).encode()).hexdigest()
     return OpenModel(name, network, view, whole)
 
@@ -89,21 +92,37 @@ def _trained(name: str, checkpoint: str) -> tuple[nn.Module, str, dict[str, Any]
     return network, f"{checkpoint} of {file_digest(path)}", about["settings"]["test_image"]
 
 
-def _untrained(name: str) -> tuple[nn.Module, str]:
+def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
     kind, _, file = name.partition("=")
     if file and not Path(file).is_file():
         raise ValueError(f"{UNTRAINED}{name}: there is no file {file}")
-    weights = str(Path(file).absolute()) if file else "IMAGENET1K_V1"
-    require_known(UNTRAINED, kind, {*BACKBONES, *models.list_models(models)})
-    stages = None if kind in BACKBONES else [last_map(models.get_model(kind, weights=None))]
-    backbone = {"name": kind, "weights": weights, "batch_norm": "frozen", "stages": stages}
+    of_torchvision = {*BACKBONES, *models.list_models(models)}
+    if kind not in of_torchvision:
+        require_known(UNTRAINED, kind, of_torchvision | timm_names())
+    weights = str(Path(file).absolute()) if file else None
+    view = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
     try:
-        network = Embedder(backbone, pooling="average", dim=None)
+        if kind in of_torchvision:
+            stages = None if kind in BACKBONES else [last_map(models.get_model(kind, weights=None))]
+            backbone = {"name": kind, "weights": weights or PUBLISHED, "batch_norm": "frozen", "stages": stages}
+            network = Embedder(backbone, pooling="average", dim=None)
+        else:
+            trunk = TimmTrunk(kind, weights)
+            view = {"resize_px": trunk.resize_px, "crop_px": trunk.crop_px}
+            network = Embedder(trunk, pooling="average", dim=None)
     except OSError as error:
         raise ValueError(
-            f"{UNTRAINED}{name}: its weights {weights} cannot be had ({error}); {UNTRAINED}{kind}=FILE reads a file"
+            f"{UNTRAINED}{name}: its weights {weights or PUBLISHED} cannot be had ({error}); "
+            f"{UNTRAINED}{kind}=FILE reads a file"
         ) from None
-    return network.eval(), f"{kind} {file_digest(Path(file)) if file else weights}"
+    return network.eval(), f"{kind} {file_digest(Path(file)) if file else PUBLISHED}", view
+
+
+@torch.no_grad()
+def _check_size(network: nn.Module, size_px: int) -> None:
+    """Refuse a side that a network of timm does not take before any picture is read."""
+    if isinstance(getattr(network, "trunk", None), TimmTrunk):
+        network(torch.zeros(1, 3, size_px, size_px))
 
 
 @torch.no_grad()
