@@ -49,6 +49,36 @@ def test_jobs_started_together_get_different_devices_and_a_killed_one_frees_its_
             job.stdout.close()
 
 
+def test_by_choice_a_device_takes_several_jobs_and_devices_fill_up_evenly(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    monkeypatch.setenv("LOOKALIKE_JOBS_PER_DEVICE", "2")
+    jobs = []
+    try:
+        for _ in range(4):
+            jobs.append(
+                subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+            )
+            jobs[-1].held = jobs[-1].stdout.readline().strip()
+        assert [job.held for job in jobs] == ["4", "7", "4", "7"]
+        jobs[1].kill()
+        jobs[1].wait()
+        with own_device(1, tmp_path) as device:
+            assert device == "7"
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+            job.stdout.close()
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5"])
+def test_a_number_of_jobs_that_no_device_can_take_is_refused(monkeypatch, said):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("LOOKALIKE_JOBS_PER_DEVICE", said)
+    with pytest.raises(ValueError, match=rf"LOOKALIKE_JOBS_PER_DEVICE={said}: a device takes 1 job or more"):
+        loading_threads()
+
+
 def test_a_job_of_slurm_takes_the_device_that_it_was_given_beside_others_of_its_number(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("SLURM_JOB_ID", "17")
@@ -81,3 +111,5 @@ def test_a_job_beside_a_device_has_its_share_of_the_cores(monkeypatch, cores, de
         "lookalike.running.devices.os.sched_getaffinity", lambda process: set(range(cores)), raising=False
     )
     assert loading_threads() == expected
+    monkeypatch.setenv("LOOKALIKE_JOBS_PER_DEVICE", "2")
+    assert loading_threads() == (max(2, min(16, cores // (2 * devices))) if devices else 8)

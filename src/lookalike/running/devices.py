@@ -1,7 +1,8 @@
 """Which GPUs there are, found without importing torch, and which one a job may use.
 
 Snakemake limits how many GPU jobs run at once but does not tell them apart: jobs started together would all pick
-device 0. Each job therefore takes the first free device by a file lock, which the kernel drops when the job dies.
+device 0. Each job therefore takes the first free place by a file lock, which the kernel drops when the job dies. A
+device has one place, or as many as the variable `SHARING` says: small trainings leave most of a large device idle.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from lookalike.running.posix import fcntl
 
+SHARING = "LOOKALIKE_JOBS_PER_DEVICE"
 SCHEDULED = "SLURM_JOB_ID"  # where SLURM has chosen the device, which may have the number of another job's
 
 
@@ -35,19 +37,35 @@ def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: 
     return sorted((number for number in numbers if number.isdigit()), key=int)
 
 
+def jobs_per_device() -> int:
+    """How many jobs a device takes at once.
+
+    Raises:
+        ValueError: if the variable `SHARING` is no number of jobs.
+    """
+    said = os.environ.get(SHARING, "") or "1"
+    if not said.isdecimal() or int(said) < 1:
+        raise ValueError(f"{SHARING}={said}: a device takes 1 job or more at once, such as 2")
+    return int(said)
+
+
 def loading_threads() -> int:
-    """Cores of a job beside a device: its share of this machine's, or 8 where another machine will run it."""
-    devices = len(visible_devices())
+    """Cores of a job beside a device: its share of this machine's, or 8 where another machine will run it.
+
+    Raises:
+        ValueError: as `jobs_per_device`.
+    """
+    devices = len(visible_devices()) * jobs_per_device()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(2, min(16, cores // devices)) if devices else 8
 
 
 @contextmanager
 def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | None]:
-    """Hold one device for as long as the context lasts, and hide all others from CUDA.
+    """Hold a place on one device for as long as the context lasts, and hide all others from CUDA.
 
-    Must be entered before CUDA is first used in this process. Waits while every device is taken, but in a job of SLURM,
-    which has one of its own.
+    Must be entered before CUDA is first used in this process. Waits while every place is taken, but in a job of SLURM,
+    which has a device of its own.
 
     Args:
         wanted: devices asked for, 0 or 1. With 0 CUDA is hidden altogether.
@@ -57,7 +75,7 @@ def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | N
         The identifier of the device, ``None`` for a job without one.
 
     Raises:
-        ValueError: if more than one device is asked for, or one where there is none.
+        ValueError: if more than one device is asked for, or one where there is none; as `jobs_per_device`.
     """
     devices = visible_devices()
     if wanted not in (0, 1):
@@ -83,9 +101,12 @@ def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | N
 
 
 def _first_free(devices: list[str], folder: Path) -> tuple[int, str]:
+    places = [(place, device) for place in range(jobs_per_device()) for device in devices]  # devices fill up evenly
     while True:
-        for device in devices:
-            descriptor = os.open(folder / f"{device}.lock", os.O_CREAT | os.O_RDWR)
+        for place, device in places:
+            descriptor = os.open(
+                folder / (f"{device}.{place}.lock" if place else f"{device}.lock"), os.O_CREAT | os.O_RDWR
+            )
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return descriptor, device
