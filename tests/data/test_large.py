@@ -65,6 +65,7 @@ def products(tmp_path, write_lines):
     return top.parent
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_120053_rows_are_read_split_and_sampled_in_under_a_gigabyte(products, tmp_path):

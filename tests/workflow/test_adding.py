@@ -79,6 +79,7 @@ def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at
     assert figure["told"].startswith("# DIML, boundary")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_explainer_is_measured_by_its_name(copy):
     made = "results/own/explanations/compared_margin/pictures/nearest-seed0.json"
@@ -90,6 +91,7 @@ def test_an_explainer_is_measured_by_its_name(copy):
     assert "Explain compared_proxy_anchor on figurines_birds by nearest, seed 0" in planned
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
     call(copy, "--cores 2 -- data/splits/figurines_aviary.csv")

@@ -36,6 +36,7 @@ def explained(project):
     return project
 
 
+@pytest.mark.nightly
 def test_a_small_table_is_made_and_a_new_row_measures_itself_alone(explained):
     done = explained.run(LINE, CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stderr

@@ -63,6 +63,7 @@ def printed(tmp_path_factory):
     return project
 
 
+@pytest.mark.nightly
 def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, monkeypatch, capsys):
     for name in ("Snakefile", "params", "workflow", "weights", "mine.yaml"):
         (tmp_path / name).symlink_to(printed.root / name)
@@ -93,6 +94,7 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     assert call.stdout.splitlines()[0].split()[1].startswith(f"{folders[5].name}/")
 
 
+@pytest.mark.nightly
 def test_the_documented_recommendation_runs_as_printed(project, tmp_path, monkeypatch, capsys):
     street = lay_out(project, tmp_path / "drawn" / "birds")
     for folder in ("new", "drafts"):  # which an overlay alone can say

@@ -30,6 +30,7 @@ def shown(project):
     return project
 
 
+@pytest.mark.nightly
 def test_a_page_of_own_pictures_is_laid_out_and_only_what_is_new_joins_it(shown):
     done = shown.run(LINE, CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stderr

@@ -25,6 +25,7 @@ def embeddings(project):
     return load_file(path)
 
 
+@pytest.mark.nightly
 def test_png_copies_of_the_views_size_give_the_same_embeddings(project, tmp_path_factory):
     other = type(project)(tmp_path_factory.mktemp("cached") / "project")
     shutil.copytree(project.root, other.root)
@@ -41,6 +42,7 @@ def test_png_copies_of_the_views_size_give_the_same_embeddings(project, tmp_path
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+@pytest.mark.nightly
 def test_a_broken_picture_stops_the_call_by_its_name_or_is_left_out_with_a_count(project):
     broken = project.root / "pictures" / "class7" / "5.png"
     broken.write_bytes(broken.read_bytes()[:200])

@@ -22,6 +22,7 @@ def results_of(report):
     return results, flat
 
 
+@pytest.mark.nightly
 def test_tables_and_figures_stand_in_a_report_that_is_made_offline(project):
     path = project.root / "params" / "tables" / "comparison.yaml"
     text = path.read_text()

@@ -130,6 +130,7 @@ def test_the_reason_is_the_last_error_of_the_stage_else_dvcs_own():
     assert reason("", dvc).startswith("failed to reproduce 'split@sop'")
 
 
+@pytest.mark.nightly
 def test_the_unpacked_archive_of_the_repository_makes_its_data(tmp_path):
     root = tmp_path / "unpacked"
     root.mkdir()
