@@ -36,8 +36,10 @@ def test_every_fault_names_tests_that_exist(row):
     assert happens
     assert len(measured) <= 1
     assert all(measured), "the last outcome is empty"
-    references = NAMED.findall(named)
-    assert len(references) == named.count("::") > 0
+    references, targets = NAMED.findall(named), re.findall(r"`(\.ci/\w+)`", named)
+    assert len(references) == named.count("::")
+    assert references or targets
+    assert all((project_root() / target).is_file() for target in targets)
     for file, test, identifier in references:
         tests, texts = contents_of(file)
         assert test in tests, f"{file} has no {test}"
