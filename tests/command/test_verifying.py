@@ -38,6 +38,16 @@ def test_results_that_are_as_their_stages_left_them_are_right(project, capsys):
     assert main(["verify"]) == 0
 
 
+def test_results_that_came_without_any_record_are_one_line(project, capsys):
+    shutil.rmtree(project / "results" / "small" / "records")
+    assert main(["verify", "results/small"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("fault  results/small: 3 files without any record; results that came with a checkout")
+    assert said.count("\n") == 2
+    (project / "results" / "empty").mkdir()
+    assert main(["verify", "results/empty"]) == 0
+
+
 def flip_a_bit(project):
     content = bytearray((project / METRICS).read_bytes())
     content[10] ^= 1
