@@ -47,20 +47,31 @@ def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path | str) -> dict[str, Any]:
-    """Content of a JSON file.
+    """Mapping of a JSON file.
+
+    Raises:
+        ValueError: if the file is broken or holds something else, naming it.
+    """
+    content = read_json_value(path)
+    if not isinstance(content, dict):
+        raise ValueError(_no_json(path, f"a {type(content).__name__}, no mapping"))
+    return content
+
+
+def read_json_value(path: Path | str) -> Any:
+    """Whatever a JSON file holds.
 
     Raises:
         ValueError: if the file is broken, naming it.
     """
     try:
-        content = json.loads(Path(path).read_text())
-        if not isinstance(content, dict):
-            raise ValueError(f"a {type(content).__name__}, no mapping")
+        return json.loads(Path(path).read_text())
     except ValueError as error:  # no JSON, no UTF-8
-        raise ValueError(
-            f"{path} is no whole JSON file ({error}). Remove it, and the next call makes it again"
-        ) from None
-    return content
+        raise ValueError(_no_json(path, str(error))) from None
+
+
+def _no_json(path: Path | str, reason: str) -> str:
+    return f"{path} is no whole JSON file ({reason}). Remove it, and the next call makes it again"
 
 
 def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:

@@ -41,6 +41,14 @@ def test_an_input_that_is_not_what_its_record_says_is_refused_with_what_to_do(sp
         Recording(facts(inputs=[FILE])).__enter__()
 
 
+def test_an_input_that_is_a_list_as_the_committed_reference_says_nothing_of_trainings():
+    reference = "results/reference/ci.json"
+    write_text(reference, '[{"table": "t", "value": 50.0}]')
+    with Recording(facts([FILE], [reference])):
+        write_text(FILE, "{}")
+    assert read_record(FILE)["trained"] == {key: [] for key in ("code", "data", "weights", "seed")}
+
+
 def test_a_stage_is_not_run_on_an_input_that_was_changed(tmp_path):
     leave()
     write_text(FILE, "{} ")

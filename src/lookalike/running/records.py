@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lookalike.files import read_about, read_json, write_json
+from lookalike.files import read_about, read_json, read_json_value, write_json
 from lookalike.parameters import settings_digest
 from lookalike.running.machine import device_peak_megabytes, peak_megabytes, used_device
 
@@ -142,8 +142,8 @@ def _says(path: Path) -> dict[str, Any]:
     """What a result says of the training behind it."""
     if path.suffix not in (".json", ".safetensors") or record_of(path) is None:
         return {}
-    about = read_about(path) if path.suffix == ".safetensors" else read_json(path)
-    return about if isinstance(about, dict) and {"code", "seed"} <= about.keys() else {}
+    about = read_about(path) if path.suffix == ".safetensors" else read_json_value(path)
+    return about if isinstance(about, dict) and {"code", "seed"} <= about.keys() else {}  # the reference is a list
 
 
 def _machine() -> dict[str, Any]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import pandas as pd
 
-from lookalike.files import read_json, write_text
+from lookalike.files import read_json, read_json_value, write_text
 from lookalike.learners.traces.comparison import as_text, trace_differences
 from lookalike.reports.regression import compare, compare_printed, lost
 from lookalike.reports.tolerance import measured_cells, reference_cells
@@ -37,7 +36,7 @@ def regression(
             true, or missing; all of them are printed.
     """
     cells = _read(tables)
-    committed = json.loads(Path(reference).read_text()) if reference else []
+    committed = read_json_value(reference) if reference else []
     parts = {
         "Against the committed numbers": compare(cells, committed) if committed else None,
         "Against the printed numbers, where data and set-up are the papers'": compare_printed(cells),
