@@ -19,7 +19,7 @@ from lookalike.data.checksums import file_digest
 from lookalike.learners.saved import load_model
 from lookalike.models.backbones import BACKBONES
 from lookalike.models.embedder import Embedder
-from lookalike.models.of_timm import TimmTrunk, timm_names
+from lookalike.own.of_timm import TimmTrunk, timm_names
 from lookalike.parameters import canonical
 from lookalike.training.images import transform
 
@@ -100,11 +100,12 @@ def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
     if kind not in of_torchvision:
         require_known(UNTRAINED, kind, of_torchvision | timm_names())
     weights = str(Path(file).absolute()) if file else None
+    own = PUBLISHED if kind in of_torchvision else "of timm"
     view = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
     try:
         if kind in of_torchvision:
             stages = None if kind in BACKBONES else [last_map(models.get_model(kind, weights=None))]
-            backbone = {"name": kind, "weights": weights or PUBLISHED, "batch_norm": "frozen", "stages": stages}
+            backbone = {"name": kind, "weights": weights or own, "batch_norm": "frozen", "stages": stages}
             network = Embedder(backbone, pooling="average", dim=None)
         else:
             trunk = TimmTrunk(kind, weights)
@@ -112,10 +113,10 @@ def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
             network = Embedder(trunk, pooling="average", dim=None)
     except OSError as error:
         raise ValueError(
-            f"{UNTRAINED}{name}: its weights {weights or PUBLISHED} cannot be had ({error}); "
+            f"{UNTRAINED}{name}: its weights {weights or own} cannot be had ({error}); "
             f"{UNTRAINED}{kind}=FILE reads a file"
         ) from None
-    return network.eval(), f"{kind} {file_digest(Path(file)) if file else PUBLISHED}", view
+    return network.eval(), f"{kind} {file_digest(Path(file)) if file else own}", view
 
 
 @torch.no_grad()

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.models.backbones import Trunk, read_state
-
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # what images are normalised by
+from lookalike.training.images import DEVIATION, MEAN
 
 
 def timm_names() -> set[str]:
@@ -64,8 +63,7 @@ class TimmTrunk(Trunk):
         self.channels = (int(self.network.num_features),)
         self.prefix = int(getattr(self.network, "num_prefix_tokens", 0) or 0)
         mean, std, own_mean, own_std = (
-            torch.tensor(values).view(3, 1, 1)
-            for values in (IMAGENET_MEAN, IMAGENET_STD, config["mean"], config["std"])
+            torch.tensor(values).view(3, 1, 1) for values in (MEAN, DEVIATION, config["mean"], config["std"])
         )
         self.register_buffer("scale", std / own_std, persistent=False)
         self.register_buffer("shift", (mean - own_mean) / own_std, persistent=False)
