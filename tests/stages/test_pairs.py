@@ -56,10 +56,21 @@ def test_each_row_is_explained_by_what_ranks_it(birds, label, method, evidence):
             assert {"places", "nodes"} & match.keys() == evidence
             assert len(match["maps"]) == 2
             if label == "Margin + DIML":
-                assert match["score"] is None
                 assert match["places"]["grid"] == [3, 3]
             else:
                 assert match["score"] == pytest.approx(match["value"], abs=2e-3)
+
+
+def test_structural_matches_stand_in_the_order_of_the_sum_that_ranks_them(birds):
+    folder, found = birds
+    tensors, _ = read_tensors(folder / "Margin + DIML" / "embeddings")
+    names, units = unpacked_names(tensors["names/test"]), tensors["best/test/embedding"].double()
+    for query in found["Margin + DIML"]["queries"]:
+        scores = [match["score"] for match in query["matches"]]
+        assert scores == sorted(scores, reverse=True)
+        for match in query["matches"]:
+            cosine = float(units[names.index(query["picture"])] @ units[names.index(match["picture"])])
+            assert match["score"] == pytest.approx(cosine + match["value"], abs=2e-3)
 
 
 def test_queries_do_not_depend_on_the_order_of_pictures():

@@ -18,6 +18,7 @@ from lookalike.files import read_tensors, unpacked_names, write_text
 from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import NEED_ALL, SCORINGS
 from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.diml.scoring import ordered_by
 from lookalike.metrics.matches import FirstMatches
 from lookalike.running.machine import job_device
 from lookalike.stages.evaluate import representation, searching_roles, with_unlabelled
@@ -131,7 +132,8 @@ def first_matches(
         count: items of each query.
 
     Returns:
-        Places ``(Q, count)`` in the gallery, the query itself never among them, and scores, NaN where there are none.
+        Places ``(Q, count)`` in the gallery, the query itself never among them, and scores, NaN where there are none. Of
+        structural matching these are what its candidates are ordered by.
     """
     query, gallery = searching_roles(tensors)
     name, options = named(settings["scoring"])
@@ -154,6 +156,8 @@ def first_matches(
     places, scores = search.found[0]
     if name in NEED_ALL:
         places, scores = places[rows], scores[rows]
+    if name == "structural_matching":
+        scores = ordered_by({key: each[rows] for key, each in sides[0].items()}, sides[1], places, **options)
     itself = places == rows[:, None] if alone else torch.zeros_like(places, dtype=torch.bool)
     order = itself.int().argsort(dim=1, stable=True)[:, : min(count, len(labels[1]) - alone)]
     return places.gather(1, order).cpu(), scores.gather(1, order).double().cpu()

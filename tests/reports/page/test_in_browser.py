@@ -72,6 +72,7 @@ def test_another_query_and_fewer_methods_are_shown(page):
 def test_a_place_shows_its_share_and_its_counterparts(page):
     opened(page, row=2)
     page.wait(PAINTED.format("#query canvas"))
+    assert ", the sum of this and the cosine, 0." in text(page, "#words")
     page.point("#query .frame", 0.5, 0.5)
     page.wait("document.getElementById('place').textContent.startsWith(\"The query's row 2, column 2\")")
     said = text(page, "#place")

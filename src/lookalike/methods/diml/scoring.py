@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -48,5 +50,28 @@ def structural_matching(
         solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
     """
     matcher = StructuralMatcher(truncation, score, marginal, reg, tolerance, solver)
-    sides = [Representation(side["regions"], side["embedding"]) for side in (query, gallery)]
+    sides = [_representation(side) for side in (query, gallery)]
     return search.by_ranking(matcher.rank(*sides, self_match=search.self_match, depth=search.depth))
+
+
+@torch.no_grad()
+def ordered_by(query: Tensors, gallery: Tensors, candidates: Tensor, **options: Any) -> Tensor:
+    """What `structural_matching` orders candidates by.
+
+    Args:
+        query: ``embedding (Q, D)`` and ``regions (Q, R, D)``, unit vectors.
+        gallery: the same of G images.
+        candidates: ``(Q, K)`` int64, indices into the gallery, among the first ``truncation`` by global similarity.
+        options: those of `structural_matching`.
+
+    Returns:
+        ``(Q, K)``, the sum of global and structural similarity, or the structural one where that alone counts.
+    """
+    matcher = StructuralMatcher(**options)
+    asked, among = _representation(query), _representation(gallery)
+    rows = [matcher.similarity(asked[[row]], among[of_query])[0] for row, of_query in enumerate(candidates.tolist())]
+    return torch.stack(rows) if rows else candidates.to(asked.regions.dtype)
+
+
+def _representation(side: Tensors) -> Representation:
+    return Representation(side["regions"], side["embedding"])

@@ -15,7 +15,7 @@ function openPair(query, rows, row, rank) {
   const method = rows[row], match = method.matches[rank];
   const place = `match ${rank + 1} of ${method.matches.length}`;
   part("pair").textContent = `${method.label}: ${place}, ${match.right ? "right" : "wrong"}`;
-  part("words").textContent = match.words;
+  part("words").textContent = match.words + rankedBy(match);
   const address = name => PICTURES[query.dataset][method.view][name];
   sides.query.show(address(query.picture), `Query: ${query.name}`, `Query: ${query.name}`);
   sides.match.show(address(match.picture), `Match: ${nameOf(match.picture)}`, `${match.right ? "✓" : "✗"} ${nameOf(match.picture)}`);
@@ -28,6 +28,13 @@ function openPair(query, rows, row, rank) {
   part("before").disabled = rank === 0;
   part("after").disabled = rank === method.matches.length - 1;
   if (!dialog.open) dialog.showModal();
+}
+
+// What a structural match is ranked by, where that is the sum with the cosine, of which only one part is explained.
+function rankedBy(match) {
+  const cosine = match.score - match.value;
+  if (match.score === null || match.measure !== "structural similarity" || Math.abs(cosine) < 0.002) return "";
+  return ` It is ranked by ${match.score.toFixed(3)}, the sum of this and the cosine, ${cosine.toFixed(3)}.`;
 }
 
 function showMaps(match) {
