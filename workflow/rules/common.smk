@@ -87,17 +87,21 @@ wildcard_constraints:
     explainer=r"[a-z][a-z0-9_]*",
 
 
+DEVICES = visible_devices()
+LOADING = told(loading_threads)()
+
+
 def device(wildcards):
     """One per job where there is one, or where jobs run on other machines, which Snakemake knows once it plans jobs.
 
     Without a device the limit `--resources gpu=1` must not serialise jobs that use none.
     """
-    return 1 if visible_devices() or workflow.remote_exec or workflow.non_local_exec else 0
+    return 1 if DEVICES or workflow.remote_exec or workflow.non_local_exec else 0
 
 
 def loading(wildcards):
     """Beside a device, processor cores load pictures; without one, each job has a core to itself."""
-    return loading_threads() if device(wildcards) else 1
+    return LOADING if device(wildcards) else 1
 
 
 def committed(file):
