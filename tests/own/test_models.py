@@ -72,7 +72,7 @@ def test_weights_and_view_tell_models_apart(tiny, tmp_path):
             "no such file; a training that has not finished leaves none",
         ),
         ("margin", "margin: a model is the file of a finished training, results/.* or untrained:NAME"),
-        ("untrained:resnet500", "untrained:: unknown 'resnet500', did you mean 'resnet50'"),
+        ("untrained:resnet500", "untrained: unknown 'resnet500', did you mean 'resnet50'"),
         ("untrained:tiny=nowhere.pth", "untrained:tiny=nowhere.pth: there is no file nowhere.pth"),
         ("untrained:tiny", "weights 'IMAGENET1K_V1': no such file"),
     ],

@@ -98,7 +98,7 @@ def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
         raise ValueError(f"{UNTRAINED}{name}: there is no file {file}")
     of_torchvision = {*BACKBONES, *models.list_models(models)}
     if kind not in of_torchvision:
-        require_known(UNTRAINED, kind, of_torchvision | timm_names())
+        require_known(UNTRAINED.removesuffix(":"), kind, of_torchvision | timm_names())
     weights = str(Path(file).absolute()) if file else None
     own = PUBLISHED if kind in of_torchvision else "of timm"
     view = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
