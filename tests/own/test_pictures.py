@@ -77,3 +77,20 @@ def test_what_the_model_sees_is_the_centre_resized(tmp_path):
     pixels[14:42] = 255  # the middle half
     Image.fromarray(pixels).save(tmp_path / "bar.png")
     assert float(read_image(opened(), tmp_path / "bar.png").min()) > 2
+
+
+def test_linked_folders_are_listed_as_the_layouts_read_them(tmp_path):
+    write_pictures(tmp_path / "elsewhere", 2)
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "linked").symlink_to(tmp_path / "elsewhere")
+    assert [stamp.name for stamp in pictures_in(tmp_path / "pictures")] == ["linked/even/000.png", "linked/odd/001.png"]
+
+
+def test_a_picture_that_a_camera_has_turned_is_the_image_of_the_upright_one(tmp_path):
+    model, pixels = opened(), np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)
+    upright = Image.fromarray(pixels)
+    upright.save(tmp_path / "upright.png")
+    turned, note = upright.transpose(Image.Transpose.ROTATE_90), Image.Exif()
+    note[0x0112] = 6  # to be turned by 90 degrees clockwise
+    turned.save(tmp_path / "turned.png", exif=note)
+    assert torch.equal(read_image(model, tmp_path / "turned.png"), read_image(model, tmp_path / "upright.png"))

@@ -43,19 +43,20 @@ def pictures_in(folder: Path) -> list[Stamp]:
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
-    found = sorted(_below(str(folder), ""))
+    found = sorted(_below(str(folder), "", frozenset({os.path.realpath(folder)})))
     if not found:
         raise ValueError(f"{folder} holds no picture; known are {', '.join(sorted(IMAGE_SUFFIXES))}")
     return found
 
 
-def _below(folder: str, prefix: str) -> Iterator[Stamp]:
+def _below(folder: str, prefix: str, above: frozenset[str]) -> Iterator[Stamp]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(".") or is_junk(entry.name):
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _below(entry.path, f"{prefix}{entry.name}/")
+            if entry.is_dir():  # or a link to one, but for those that lead back to where this began
+                if (real := os.path.realpath(entry.path)) not in above:
+                    yield from _below(entry.path, f"{prefix}{entry.name}/", above | {real})
             elif is_image(entry.name) and entry.is_file():
                 state = entry.stat()
                 yield Stamp(f"{prefix}{entry.name}", state.st_size, state.st_mtime_ns)

@@ -19,7 +19,7 @@ from lookalike.own.pictures import Stamp, image_batches, pictures_in, read_image
 from lookalike.own.ranking import Way, way_of
 
 BATCH = 32
-FORMAT = 1  # of the index; another one is another index
+FORMAT = 2  # of the index; another one is another index
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Decoder:
             "manifest": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
             "paths": [path.relative_to(root).as_posix() for path in paths],
             "view": fixed_keys(view),
+            "read": "upright",  # as `read_picture` reads them
             "libraries": [PIL.__version__, torchvision.__version__],
         }
         digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:16]
