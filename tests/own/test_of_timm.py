@@ -88,3 +88,18 @@ def test_a_transformer_is_explained_as_other_networks_are(file_of):
     torch.testing.assert_close(found.pairs.sum().float(), found.value.sum().float(), atol=1e-5, rtol=1e-5)
     for method in ("structure", "gradient", "attention", "class_agnostic"):
         assert torch.isfinite(explain(model, query, match, method=method).maps[0]).all()
+
+
+def test_published_weights_are_named_behind_a_dot():
+    assert {"vit_small_patch14_dinov2.lvd142m", "vit_small_patch14_dinov2"} <= timm_names()
+
+
+def test_weights_that_expect_other_images_are_another_model(file_of, monkeypatch):
+    path, _ = file_of(VIT)
+    name, config_of = f"untrained:{VIT}={path}", timm.data.resolve_model_data_config
+    first = open_model(name).digest
+    assert open_model(name).digest == first
+    monkeypatch.setattr(
+        timm.data, "resolve_model_data_config", lambda network: {**config_of(network), "mean": (0.1, 0.2, 0.3)}
+    )
+    assert open_model(name).digest != first
