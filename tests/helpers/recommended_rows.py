@@ -22,6 +22,7 @@ def row(label, mean, *, trained=True, structural=False, seeds=3, classes=20, spr
         structural=structural,
         of_classes={"R@1": values, "MAP@R": values / 2},
         queries=np.full(classes, 30.0),
+        searched=30 * classes,
         **costs,
     )
 

@@ -5,6 +5,9 @@ import torch
 
 from lookalike.files import packed_names, write_tensors
 from lookalike.own.recommend.confusion import Pair, confused, pairs_of
+from lookalike.stages.embed import embed
+from shown_pages import draw_birds
+from trainings import save
 
 SETTINGS = {"scoring": {"name": "cosine"}, "count_query_in_r": False}
 PATHS = ["x/a/0.jpg", "x/a/1.jpg", "x/b/0.jpg", "x/b/1.jpg", "x/c/0.jpg", "x/c/1.jpg"]
@@ -36,3 +39,14 @@ def test_the_first_match_is_that_of_the_evaluation_and_never_the_picture_itself(
     (pair,) = confused(settings, tmp_path / "no model is read", tmp_path / "e.safetensors")
     assert (pair.classes, pair.wrong, pair.queries) == (("a", "b"), 1, 4)
     assert (pair.query, pair.match) == ("x/b/0.jpg", "x/a/1.jpg")
+
+
+def test_avsl_finds_the_same_in_a_gallery_where_it_does_not_compare_every_pair(tmp_path, monkeypatch):
+    manifest, model, kept = draw_birds(tmp_path), tmp_path / "model", tmp_path / "embeddings"
+    save(model, "avsl")
+    settings = {"batch_size": 8, "representation": {"name": "own"}, "training_pictures": False}
+    embed(settings, manifest=str(manifest), root=str(tmp_path / "birds"), model=str(model), embeddings=str(kept))
+    scored = {**SETTINGS, "scoring": {"name": "graph"}}
+    every = confused(scored, model, kept)
+    monkeypatch.setattr("lookalike.methods.avsl.scoring.EVERY_PAIR", 2)
+    assert confused(scored, model, kept) == every

@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -69,4 +71,6 @@ def test_the_data_are_json_with_every_number(report):
 
 def test_chance_finds_the_share_of_the_own_class():
     report_of = untrained(classes=2)
-    assert chance(report_of.queries) == pytest.approx(100 * 29 / 59)
+    assert chance(report_of) == pytest.approx(100 * 29 / 59)
+    apart = replace(report_of, gallery=np.array([10.0, 30.0]), searched=50)  # ten of them of no query's class
+    assert chance(apart) == pytest.approx(100 * (30 * 10 + 30 * 30) / (60 * 50))

@@ -44,10 +44,18 @@ def test_a_row_holds_percent_by_seed_and_class_with_its_costs(plan, tmp_path):
             path = tmp_path / "timings" / stage / f"compared_margin-pictures-seed{seed}.tsv"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"s\th:m:s\n{took}\t0\n")
-    way = Way("Margin", "compared_margin")
-    row = read_row(plan, tmp_path, way, start="net", dataset="pictures", seeds=[0, 1])
+    way, manifest = Way("Margin", "compared_margin"), tmp_path / "manifest.csv"
+    listed = [f"a{number}.jpg,3,test" for number in range(30)] + [f"b{number}.jpg,5,test" for number in range(20)]
+    manifest.write_text("\n".join(["path,label,role", *listed]) + "\n")
+    row = read_row(plan, tmp_path, way, start="net", dataset="pictures", seeds=[0, 1], manifest=manifest)
     np.testing.assert_allclose(row.of_classes["R@1"], [[50, 25], [60, 25]])
     assert row.mean() == pytest.approx((30 * 55 + 20 * 25) / 50)
     assert (row.trained, row.structural, row.seeds, row.training_s) == (True, False, 2, 120)
     assert row.query_ms == pytest.approx(1000 * (5 / 50 + 10 / 50))
     assert row.name == "Margin (net)"
+    assert (row.gallery, row.searched) == (None, 50)
+    listed = ["q.jpg,3,query", *(f"g{number}.jpg,{label},gallery" for number, label in enumerate((3, 3, 5, 9)))]
+    manifest.write_text("\n".join(["path,label,role", *listed]) + "\n")
+    row = read_row(plan, tmp_path, way, start="net", dataset="pictures", seeds=[0, 1], manifest=manifest)
+    assert row.gallery is not None
+    assert (row.gallery.tolist(), row.searched) == ([2, 1], 4)

@@ -46,6 +46,11 @@ def test_two_files_of_one_network_are_told_apart_and_any_classifier_gets_its_las
     found = starts_at_hand(given, size_px=96)
     assert [each.name for each in found] == ["squeezenet1_1", "squeezenet1_1 (other)", "alexnet", "tiny"]
     assert found[1].slug == "squeezenet1_1_other"
+    (weights.parent / "more").mkdir()
+    third = weights.parent / "more" / "other.pth"
+    third.write_bytes(weights.read_bytes())
+    names = [each.name for each in starts_at_hand([*given, f"squeezenet1_1={third}"], size_px=96)]
+    assert names[3] == "squeezenet1_1 (other, 2)"
     assert found[2].backbone["stages"] == ["avgpool"]  # of 6 x 6 places
 
 

@@ -76,3 +76,10 @@ def test_trained_rows_are_held_against_the_best_of_all_networks():
 def test_without_an_untrained_row_there_is_no_answer():
     with pytest.raises(ValueError, match="no row is untrained"):
         recommend([row("Margin", 50.0)])
+
+
+def test_a_gain_of_structural_matching_that_is_decidedly_small_is_called_so():
+    rows = [untrained(classes=100, spread=3), matched(50.2, classes=100, spread=3)]
+    found = recommend([*rows, row("ProxyAnchor", 30.0, classes=100)])
+    assert not found.row.structural
+    assert "which is decidedly small" in found.notes[0]

@@ -193,6 +193,8 @@ def _make_rows(part: OfStart, schedule: Schedule, labels: Sequence[str], cores: 
     budget = schedule.budget
     assert budget is not None
     overlay = part.overlay(budget)
+    if not budget.trials:  # of an earlier call that had more time, and did not try them for every method
+        rates_file(part.name).unlink(missing_ok=True)
     plan = part.plan(overlay)
     trainings = [each for each in trainings_of(plan, DATASET) if each.label in labels]
     if budget.trials:
@@ -350,7 +352,8 @@ def _tell(line: str) -> None:
 
 
 def _found(part: OfStart, plan: Plan, way: Way, seeds: Sequence[int]) -> Found:
-    row = read_row(plan, part.results, way, start=part.start.name, dataset=DATASET, seeds=seeds)
+    start, manifest = part.start.name, part.manifest
+    row = read_row(plan, part.results, way, start=start, dataset=DATASET, seeds=seeds, manifest=manifest)
     return Found(row, part, way, plan)
 
 
@@ -375,7 +378,7 @@ def _terms(work: Work, chosen: Chosen, hours: float) -> list[str]:
         f"{part.batch} pictures, in {human_seconds(3600 * hours)} at most by what was measured before."
     )
     said.append("Scored after the last batch; neither an epoch nor a seed was chosen.")
-    if rates_file(part.name).is_file():
+    if budget.trials:
         said.append(
             f"Rates of trunk and head: of {len(GRID)} pairs the best in a trial of each method, of "
             f"{budget.batches // SHARE_OF_TRIAL} batches, on the last fifth of the training classes (params/rates)."

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -45,6 +45,8 @@ class Pair:
 @dataclass(frozen=True)
 class FirstHits(Search):
     """A search that keeps the first item of each query, and measures nothing."""
+
+    keeps_scores: ClassVar[bool] = True
 
     kept: dict[str, Tensor] = field(default_factory=dict)
 

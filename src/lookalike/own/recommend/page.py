@@ -102,7 +102,7 @@ def data(report: Report) -> dict[str, Any]:
             as_data(each.row) | {"against_reference": {metric: _decided(by) for metric, by in each.by.items()}}
             for each in found.compared
         ],
-        "chance": chance(found.row.queries),
+        "chance": chance(found.row),
         "confused": [
             {"classes": list(pair.classes), "wrong": pair.wrong, "of": pair.queries, "query": pair.query}
             | {"match": pair.match}
@@ -135,10 +135,11 @@ def _difference(decided: Decided) -> str:
 
 
 def _measured(row: Row) -> str:
+    where = "each other" if row.gallery is None else f"{row.searched:,} others, the gallery"
     return (
         f"{counted(int(row.queries.sum()), 'picture')} of {counted(len(row.queries), 'class')} that nothing has "
-        "learned from search each other. R@1: how often the first match is of the same class, in percent; MAP@R: how "
-        f"well all of the same class stand first. Chance finds {chance(row.queries):.1f} %."
+        f"learned from search {where}. R@1: how often the first match is of the same class, in percent; MAP@R: how "
+        f"well all of the same class stand first. Chance finds {chance(row):.1f} %."
     )
 
 
@@ -149,10 +150,9 @@ def _beneath(found: Recommendation) -> list[str]:
         "hold for other seeds and other classes of the kind; higher, lower, small (below 2 points of R@1, 1 of MAP@R) "
         "or undecided, with at most 1 % of the decided ones expected to be wrong."
     ]
-    among = f"{int(found.row.queries.sum()):,}"
     costs = (
-        f"Milliseconds per query: a picture represented, and searched among {among}, as the jobs took; their start is "
-        "in it, and weighs more the fewer the pictures."
+        f"Milliseconds per query: a picture represented, and searched among {found.row.searched:,}, as the jobs took; "
+        "their start is in it, and weighs more the fewer the pictures."
     )
     return [*(compared if found.level is not None else []), costs]
 

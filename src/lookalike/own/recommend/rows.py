@@ -9,8 +9,10 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from lookalike.data.manifest import read_manifest
 from lookalike.files import read_json
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file, timing_files
@@ -33,6 +35,8 @@ class Row:
         structural: whether structural matching (DIML) orders the first by cosine anew.
         of_classes: by metric percent ``(S, C)``, per seed and held-out class.
         queries: ``(C,)``, of each class.
+        gallery: ``(C,)``, pictures of each class among which queries search; ``None`` where they search each other.
+        searched: pictures that a query searches, its own among them where they search each other.
         query_ms: milliseconds per query, as measured; ``None`` where it was not.
         training_s: seconds of a training; ``None`` without one.
     """
@@ -43,6 +47,8 @@ class Row:
     structural: bool
     of_classes: Mapping[str, Values]
     queries: Values
+    gallery: Values | None = None
+    searched: int = 0
     query_ms: float | None = None
     training_s: float | None = None
 
@@ -107,7 +113,9 @@ def trainings_of(plan: Plan, dataset: str, table: str = "comparison") -> list[Tr
     return list(found.values())
 
 
-def read_row(plan: Plan, results: Path, way: Way, *, start: str, dataset: str, seeds: Sequence[int]) -> Row:
+def read_row(
+    plan: Plan, results: Path, way: Way, *, start: str, dataset: str, seeds: Sequence[int], manifest: Path
+) -> Row:
     """A row whose metrics are on disk.
 
     Args:
@@ -117,6 +125,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, start: str, dataset: str, s
         start: name of the network.
         dataset: of the overlay.
         seeds: of its trainings.
+        manifest: CSV of the split.
 
     Raises:
         ValueError: for metrics that are not told by class.
@@ -129,14 +138,16 @@ def read_row(plan: Plan, results: Path, way: Way, *, start: str, dataset: str, s
         for each, file in zip(timings, files, strict=True)
     ]
     values: dict[str, Values] = {}
-    queries = np.empty(0)
+    queries, labels = np.empty(0), pd.Index([])
     for metric in METRICS:
         found = [class_means(str(file), CHECKPOINT, metric) for file in files]
         if any(each is None for each in found):
             raise ValueError(f"{files[0]}: {metric} is not told by class")
         means = [each for each in found if each is not None]
         values[metric] = np.stack([100 * each["value"].to_numpy(np.float64) for each in means])
-        queries = means[0]["queries"].to_numpy(np.float64)
+        queries, labels = means[0]["queries"].to_numpy(np.float64), means[0].index
+    rows = read_manifest(manifest)
+    gallery = rows.loc[rows["role"] == "gallery", "label"].value_counts()
     return Row(
         way.label,
         start,
@@ -144,15 +155,19 @@ def read_row(plan: Plan, results: Path, way: Way, *, start: str, dataset: str, s
         structural=settings["evaluate"]["scoring"]["name"] == "structural_matching",
         of_classes=values,
         queries=queries,
+        gallery=np.asarray(gallery.reindex(labels, fill_value=0), dtype=np.float64) if len(gallery) else None,
+        searched=int(gallery.sum() if len(gallery) else queries.sum()),
         query_ms=_mean([each["query_ms"] for each in costs]),
         training_s=_mean([each["training_s"] for each in costs]) if settings["train"]["loss"] else None,
     )
 
 
-def chance(queries: Values) -> float:
-    """R@1 in percent of a search that knows nothing, in a test set of so many pictures per class."""
-    total = float(queries.sum())
-    return 100 * float((queries * (queries - 1)).sum()) / (total * (total - 1))
+def chance(row: Row) -> float:
+    """R@1 in percent of a search that knows nothing, among the pictures that a row has searched."""
+    total = float(row.queries.sum())
+    if row.gallery is not None:
+        return 100 * float(row.queries @ row.gallery) / (total * row.searched)
+    return 100 * float((row.queries * (row.queries - 1)).sum()) / (total * (total - 1))
 
 
 def as_data(row: Row) -> dict[str, Any]:

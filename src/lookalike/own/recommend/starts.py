@@ -82,7 +82,8 @@ def _given(text: str, size_px: int, taken: set[str]) -> Start:
     backbone = _backbone(name, str(path))
     network = BACKBONES[name].build() if name in BACKBONES else models.get_model(name, weights=None)
     load_weights(network, name, str(path))  # so that a file of another network is refused now
-    return Start(f"{name} ({path.stem})" if name in taken else name, backbone, _view(name, size_px))
+    names = (name, f"{name} ({path.stem})", *(f"{name} ({path.stem}, {number})" for number in range(2, len(taken) + 2)))
+    return Start(next(each for each in names if each not in taken), backbone, _view(name, size_px))
 
 
 def _backbone(name: str, weights: str) -> dict[str, Any]:

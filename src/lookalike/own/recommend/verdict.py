@@ -135,7 +135,8 @@ def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0]) -> li
 
 def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple[str, ...]]:
     """What to take without training: structural matching only where it is decidedly better."""
-    plain = [each for each in compared if each.row.start == reference.start and not each.row.trained]
+    others = [each for each in compared if each.row.start == reference.start and not each.row.trained]
+    plain = [each for each in others if not each.row.structural]
     if not reference.structural or not plain:
         return reference, ()
     (sibling,) = plain
@@ -144,7 +145,8 @@ def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple
     gain = -sibling.by[METRICS[0]].estimate.mean
     other = METRICS[1]
     beside = f"; of {other} it is" if sibling.by[other].decision.verdict == Verdict.LOWER else ""
-    note = f"Structural matching adds {gain:.1f} points of R@1 to {sibling.row.name}, which is not decided{beside}."
+    known = "not decided" if sibling.verdict == Verdict.UNDECIDED else f"decidedly {sibling.verdict.value}"
+    note = f"Structural matching adds {gain:.1f} points of R@1 to {sibling.row.name}, which is {known}{beside}."
     return sibling.row, (note,)
 
 
