@@ -32,6 +32,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def printable(text: str) -> str:
+    """The text with a sign in place of what no terminal and no page can show: bytes of names that are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def one_line(text: str) -> str:
     """The text with single spaces and no line breaks."""
     return " ".join(text.split())

@@ -6,6 +6,7 @@ from torch import nn
 
 import lookalike
 from lookalike.explanations.choice import default_method, methods_of
+from lookalike.explanations.quality.scores import scores_of
 from trainings import CROP, batch, learner
 
 MODELS = {
@@ -115,3 +116,21 @@ def test_models_and_methods_that_do_not_go_together_are_refused():
         lookalike.explain(learner("embedder").model, query, gallery)
     with pytest.raises(ValueError, match="needs pooling average, max, average_max and a linear head, not 'stripes'"):
         lookalike.explain(trained("sam_parts"), query, gallery, method="activation")
+
+
+def test_structure_explains_any_network_that_was_given_locations():
+    network = nn.Sequential(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+    model = lookalike.DIML(network, "0", side=3).eval()
+    query, gallery, _ = images()
+    found = lookalike.explain(model, query, gallery, method="structure")
+    assert torch.allclose(found.explained, found.value, atol=1e-6)
+    assert methods_of(model).keys() == {"structure"}
+
+
+@pytest.mark.parametrize("name", ["embedder", "avsl"])
+def test_a_control_is_measured_by_what_the_model_ranks_by(name):
+    model, own = trained(name), scores_of(trained(name), MODELS[name])
+    control = scores_of(model, "random")
+    query, gallery, _ = images()
+    values = [each.similarity(each.represent(query), each.represent(gallery)) for each in (own, control)]
+    assert torch.equal(*values)

@@ -85,6 +85,8 @@ def methods_of(model: nn.Module) -> dict[str, Callable[..., Explanation]]:
     inner = model.embedder if isinstance(model, LocatedEmbedder) else model
     if isinstance(inner, Embedder):
         return OF_EMBEDDERS
+    if isinstance(model, LocatedEmbedder):
+        return {"structure": by_structure}
     raise ValueError(
         f"a model of type {type(inner).__name__} cannot be explained as it is; known are Embedder, DIML, AVSL. Say by "
         "`layer` which part of it gives the last maps"

@@ -132,8 +132,8 @@ def first_matches(
         count: items of each query.
 
     Returns:
-        Places ``(Q, count)`` in the gallery, the query itself never among them, and scores, NaN where there are none. Of
-        structural matching these are what its candidates are ordered by.
+        Places ``(Q, count)`` in the gallery, the query itself never among them, and scores, NaN where there are none.
+        Of structural matching these are what its candidates are ordered by.
     """
     query, gallery = searching_roles(tensors)
     name, options = named(settings["scoring"])

@@ -1,6 +1,7 @@
 """``lookalike search``, ``explain`` and ``export``, as a person with a folder of pictures calls them."""
 
 import json
+import os
 import re
 
 import pytest
@@ -122,3 +123,11 @@ def test_what_cannot_be_is_one_line_that_names_it(run, tmp_path, capsys, line, s
     printed = capsys.readouterr()
     assert said in printed.err and printed.err.count("\n") == 1
     assert {path for path in tmp_path.rglob("*") if "index" not in path.relative_to(tmp_path).parts} == before
+
+
+def test_a_name_that_is_not_utf_8_is_found_and_shown(run, tmp_path, capsys):
+    picture = tmp_path / "pictures" / "even" / "000.png"
+    picture.rename(os.fsdecode(os.fsencode(picture.parent) + b"/caf\xe9.png"))
+    assert run("search seed0.safetensors pictures/odd/001.png --in pictures --top 8 --out found.html") == 0
+    assert "caf\ufffd.png" in capsys.readouterr().out
+    assert "caf\ufffd.png" in (tmp_path / "found.html").read_text()

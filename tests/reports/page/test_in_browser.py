@@ -72,7 +72,7 @@ def test_another_query_and_fewer_methods_are_shown(page):
 def test_a_place_shows_its_share_and_its_counterparts(page):
     opened(page, row=2)
     page.wait(PAINTED.format("#query canvas"))
-    assert ", the sum of this and the cosine, 0." in text(page, "#words")
+    assert ", the sum of structural similarity and cosine." in text(page, "#words")
     page.point("#query .frame", 0.5, 0.5)
     page.wait("document.getElementById('place').textContent.startsWith(\"The query's row 2, column 2\")")
     said = text(page, "#place")
@@ -147,3 +147,8 @@ def test_a_heading_sorts_a_table(page, index):
     page.open(index.with_name("claims.html"))
     page.click("th:nth-of-type(2) button")
     assert page.run("[...document.querySelectorAll('tbody tr')].map(e => e.cells[0].textContent)") == ["a", "c", "b"]
+
+
+def test_a_place_of_a_fine_grid_is_read_in_the_cell_that_it_lies_in(page):
+    assert page.run("within(16, [15, 15], [14, 14])") == 15
+    assert page.run("within(224, [15, 15], [14, 14])") == 195

@@ -19,7 +19,7 @@ from lookalike.own.pictures import pictures_in
 from lookalike.own.ranking import WAYS
 from lookalike.own.search import Gallery, Hit, open_gallery
 from lookalike.own.told import as_data
-from lookalike.text import counted
+from lookalike.text import counted, printable
 
 TOLD = 3  # pictures that cannot be read, by name
 Found = Mapping[Path, Sequence[tuple[Hit, Explained]]]
@@ -75,9 +75,9 @@ def print_search(
             print(f"lookalike: {error}", file=sys.stderr)
             continue
         found[each] = list(zip(hits, explain_hits(model, each, [hit.path for hit in hits], method=method), strict=True))
-    print(json.dumps(_as_data(gallery, found), indent=1) if as_json else _as_text(gallery, found))
+    print(json.dumps(_as_data(gallery, found), indent=1) if as_json else printable(_as_text(gallery, found)))
     if out is not None:
-        write_text(out, page(gallery, found))
+        write_text(out, printable(page(gallery, found)))
         shown = f", with {MOST_QUERIES} of {len(found)} queries" if len(found) > MOST_QUERIES else ""
         print(f"{out}: the pictures{shown}", file=sys.stderr)
 

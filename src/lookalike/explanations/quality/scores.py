@@ -9,7 +9,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from lookalike.explanations.graph import METHOD as GRAPH
 from lookalike.explanations.graph import pair_nodes
 from lookalike.explanations.quality.deletion import cosines
 from lookalike.explanations.structure import METHOD as STRUCTURE
@@ -40,11 +39,10 @@ def scores_of(model: nn.Module, method: str) -> Scores:
 
     Args:
         model: in evaluation mode.
-        method: ``structure``, ``graph``, or any other, which explains the cosine.
+        method: ``structure``, or any other, which explains an AVSL model's distance and else the cosine.
     """
-    if method == GRAPH:
-        network = cast(AVSL, model)
-        return Scores(network, lambda query, gallery: -pair_nodes(network, query, gallery)[0].double())
+    if isinstance(model, AVSL):
+        return Scores(model, lambda query, gallery: -pair_nodes(model, query, gallery)[0].double())
     if method == STRUCTURE:
         located = model if isinstance(model, LocatedEmbedder) else located_by(cast(Embedder, model), SIDE)
         matcher = model.matcher if isinstance(model, DIML) else StructuralMatcher()

@@ -32,9 +32,9 @@ function openPair(query, rows, row, rank) {
 
 // What a structural match is ranked by, where that is the sum with the cosine, of which only one part is explained.
 function rankedBy(match) {
-  const cosine = match.score - match.value;
-  if (match.score === null || match.measure !== "structural similarity" || Math.abs(cosine) < 0.002) return "";
-  return ` It is ranked by ${match.score.toFixed(3)}, the sum of this and the cosine, ${cosine.toFixed(3)}.`;
+  const alone = match.score === null || Math.abs(match.score - match.value) < 0.002;
+  if (alone || match.measure !== "structural similarity") return "";
+  return ` It is ranked by ${match.score.toFixed(3)}, the sum of structural similarity and cosine.`;
 }
 
 function showMaps(match) {
@@ -50,6 +50,12 @@ function showMaps(match) {
   tell(match);
 }
 
+// The cell of a coarser map in which a place of a grid lies.
+function within(place, grid, coarse) {
+  const row = Math.floor(place / grid[1]), column = place % grid[1];
+  return Math.floor((row + 0.5) * coarse[0] / grid[0]) * coarse[1] + Math.floor((column + 0.5) * coarse[1] / grid[1]);
+}
+
 // What is known of a place: its share, and where its counterparts lie.
 function tell(match, one, other, side, grid, place = null) {
   sides.query.mark([]);
@@ -59,8 +65,8 @@ function tell(match, one, other, side, grid, place = null) {
     return;
   }
   sides[one].mark([{place, weight: 0.5}], grid);
-  const map = match.maps[side], cell = map.cells[place] / FULL;
-  const same = map.grid[0] === grid[0] && map.grid[1] === grid[1];
+  const map = match.maps[side], same = map.grid[0] === grid[0] && map.grid[1] === grid[1];
+  const cell = map.cells[same ? place : within(place, grid, map.grid)] / FULL;
   const share = same && map.peak !== null ? `adds ${percent(cell * map.peak)} of the ${match.measure}` : `is at ${percent(cell)} of the map's strongest place`;
   let said = `The ${one}'s ${spot(place, grid)} ${share}`;
   if (match.places) {

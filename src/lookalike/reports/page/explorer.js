@@ -17,6 +17,7 @@ async function showDataset(name) {
   chosen.dataset = name;
   chosen.query = 0;
   await load(`${name}/pictures`);
+  if (chosen.dataset !== name) return;  // another one was chosen meanwhile
   const dataset = SHOWN.datasets[name], view = PICTURES[name][dataset.rows[0].view];
   part("queries").replaceChildren(...dataset.queries.map((query, number) => {
     const choice = element("input", {type: "radio", name: "query", value: number, checked: number === 0});
