@@ -246,8 +246,8 @@ def _remarks(cells: pd.DataFrame, count: int) -> list[str]:
             for name, own in fewer.groupby("column", sort=False)["pairs"]
         ]
         remarks.append(
-            f"Of {count} triplets fewer are behind {', '.join(spans)}: nothing is defined where parts are hidden or a "
-            "map is the same everywhere."
+            f"Not all of the {count} triplets are behind each number, but, by row, {', '.join(spans)}: it is not "
+            "defined where parts are hidden or a map is the same everywhere."
         )
     return remarks
 
