@@ -1,5 +1,7 @@
 """What an explanation says agrees with its numbers."""
 
+import re
+
 import pytest
 import torch
 
@@ -59,9 +61,16 @@ def test_a_sum_is_traced_to_its_places_and_its_strongest_pair():
 def test_of_triplets_the_difference_is_traced():
     words = sentence(located(pairs_of(q4g0=0.6, q0g0=0.2), negative=pairs_of(q0g0=0.3)))
     assert words == (
-        "Cosine 0.800, 0.500 more than to the negative (0.300); 120 % of that difference comes from 1 of 9 places of "
-        "the query, most from its centre (120 %)."
+        "Cosine 0.800, 0.500 more than to the negative (0.300); that difference is 0.600 that speaks for it less 0.100 "
+        "that speaks against it; 100 % of what speaks for it comes from 1 of 9 places of the query, most from its "
+        "centre (100 %)."
     )
+
+
+def test_shares_of_a_sum_never_exceed_the_whole_by_much():
+    for against in (0.0, 0.01, 0.1, 0.5, 0.9):
+        words = sentence(located(pairs_of(q4g0=0.6, q1g0=0.4, q0g0=-against)))
+        assert max(int(share) for share in re.findall(r"(\d+) %", words)) <= 110
 
 
 def test_a_sum_below_zero_is_not_traced():

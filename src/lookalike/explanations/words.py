@@ -8,6 +8,7 @@ from lookalike.explanations.explanation import Explanation, Nodes
 
 MOST = 0.5  # share of the evidence that is traced back to as few places as possible
 NAMED = 3  # thirds that are named
+AGAINST = 0.1  # of a sum, from which on shares of it would mislead: what is below zero is told apart
 STRONGEST = 10  # nodes that are counted together
 ROWS, COLUMNS = ("upper", "middle", "lower"), ("left", "middle", "right")
 
@@ -79,8 +80,15 @@ def _of_places(explanation: Explanation, row: int) -> str:
     what = "it" if len(explanation.maps) < 3 else "that difference"
     if float(values.sum()) <= 0:
         return f"{what} is not above zero, so that no place speaks for it in sum"
+    said, against = "", -float(values.clamp(max=0).sum())
+    if against > AGAINST * float(values.sum()):
+        values = values.clamp(min=0)
+        said = f"{what} is {float(values.sum()):.3f} that speaks for it less {against:.3f} that speaks against it; "
+        what = "what speaks for it"
     taken, share = fewest(values)
-    said = f"{percent(share)} of {what} comes from {len(taken)} of {values.numel()} places of the query, most from its "
+    said += (
+        f"{percent(share)} of {what} comes from {len(taken)} of {values.numel()} places of the query, most from its "
+    )
     said += _thirds(values, grid)
     if explanation.pairs is None or explanation.grid is None or len(explanation.maps) > 2:
         return said
@@ -96,7 +104,8 @@ def _strongest_pair(pairs: Tensor, grid: tuple[int, int], other_grid: tuple[int,
         for other, value in zip(others, values, strict=True):
             added[name, other] = added.get((name, other), 0.0) + value
     (one, other), value = max(added.items(), key=lambda each: each[1])
-    return f"its {one} and the other's {other} add most together, {percent(value / float(pairs.sum()))}"
+    whole = float(pairs.clamp(min=0).sum())  # as much as anything adds, so that no share exceeds it
+    return f"its {one} and the other's {other} add most together, {percent(value / whole)}"
 
 
 def _of_nodes(nodes: Nodes, row: int) -> str:
