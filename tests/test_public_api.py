@@ -32,7 +32,6 @@ HEAVY = "print(*sorted({'torch', 'torchvision', 'numpy'} & set(sys.modules)))"
 
 USER_SCRIPT = """
 import lookalike
-from projects import ROOT
 from lookalike import AVSL, DIML, AVSLLoss, ContextualLoss, DIMLLoss, SimilarityAttention, SimilarityMiningLoss
 from lookalike import StructuralMatcher, load
 from torch import Tensor, nn
