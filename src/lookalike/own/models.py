@@ -100,7 +100,8 @@ def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
     if kind not in of_torchvision:
         require_known(UNTRAINED.removesuffix(":"), kind, of_torchvision | timm_names())
     weights = str(Path(file).absolute()) if file else None
-    own = about = PUBLISHED if kind in of_torchvision else "of timm"
+    own = PUBLISHED if kind in of_torchvision else "of timm"
+    about = file_digest(Path(file)) if file else own
     view = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
     try:
         if kind in of_torchvision:
@@ -110,15 +111,13 @@ def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
         else:
             trunk = TimmTrunk(kind, weights)
             view = {"resize_px": trunk.resize_px, "crop_px": trunk.crop_px}
-            about = canonical(trunk.about)
+            about += canonical(trunk.about)
             network = Embedder(trunk, pooling="average", dim=None)
     except OSError as error:
         raise ValueError(
             f"{UNTRAINED}{name}: its weights {weights or own} cannot be had ({error}); "
             f"{UNTRAINED}{kind}=FILE reads a file"
         ) from None
-    if file:
-        about += file_digest(Path(file))
     return network.eval(), f"{kind} {about}", view
 
 

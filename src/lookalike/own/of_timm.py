@@ -36,7 +36,7 @@ class TimmTrunk(Trunk):
         channels: ``(C,)``, as of `lookalike.models.backbones.Trunk`.
         crop_px: side of the images that the weights are published for.
         resize_px: shorter side of the pictures that these are cut from.
-        about: what tells the weights and what they expect from others, as data.
+        about: which published weights these are, and what the weights expect, as data.
 
     Raises:
         ValueError: for a network without places, or weights that do not fit it.
@@ -66,8 +66,8 @@ class TimmTrunk(Trunk):
         mean, std, own_mean, own_std = (
             torch.tensor(values).view(3, 1, 1) for values in (MEAN, DEVIATION, config["mean"], config["std"])
         )
-        # Of weights from a file nothing else says which ones they are; of its own a name may mean others one day.
-        self.about = {"weights": weights or self.network.pretrained_cfg, "mean": config["mean"], "std": config["std"]}
+        published = None if weights else self.network.pretrained_cfg  # the same name may mean others one day
+        self.about = {"published": published, "mean": config["mean"], "std": config["std"]}
         self.register_buffer("scale", std / own_std, persistent=False)
         self.register_buffer("shift", (mean - own_mean) / own_std, persistent=False)
 
