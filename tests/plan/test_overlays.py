@@ -49,6 +49,15 @@ def test_no_species_whose_explanations_are_measured_is_learned_from():
     assert {"compared_proxy_anchor_avsl", "diml_trained_margin", "compared_triplet_sam"} <= set(seeds)
 
 
+def test_models_that_are_explained_learn_by_the_rates_of_the_birds():
+    birds, parts = (
+        yaml.safe_load((ROOT / "params" / "overlays" / f"{name}.yaml").read_text())["recipe"]["train"]
+        for name in ("birds", "parts")
+    )
+    for key in ("optimiser", "schedule", "image", "test_image", "backbone", "batch_size"):
+        assert parts[key] == birds[key], key
+
+
 def test_the_birds_fill_every_cub_column_of_every_table_of_the_papers():
     plan = plan_of(ROOT / "params" / "overlays" / "birds.yaml")
     papers = {name for path in (ROOT / "params" / "published").glob("*.csv") for name in [path.stem]}

@@ -35,8 +35,8 @@ class Row:
         structural: whether structural matching (DIML) orders the first by cosine anew.
         of_classes: by metric percent ``(S, C)``, per seed and held-out class.
         queries: ``(C,)``, of each class.
-        gallery: ``(C,)``, pictures of each class among which queries search; ``None`` where they search each other.
         searched: pictures that a query searches, its own among them where they search each other.
+        gallery: ``(C,)``, pictures of each class among which queries search; ``None`` where they search each other.
         query_ms: milliseconds per query, as measured; ``None`` where it was not.
         training_s: seconds of a training; ``None`` without one.
     """
@@ -47,8 +47,8 @@ class Row:
     structural: bool
     of_classes: Mapping[str, Values]
     queries: Values
+    searched: int
     gallery: Values | None = None
-    searched: int = 0
     query_ms: float | None = None
     training_s: float | None = None
 
