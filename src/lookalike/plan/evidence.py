@@ -212,21 +212,21 @@ class Evidence:
 
     def check_results(self, files: Iterable[Any], runs: Sequence[tuple[str, str]]) -> None:
         """Refuse metrics of older code among the files of runs, each given as recipe and data set."""
+        of_file = {str(file): run for file, run in zip(files, runs, strict=True) if str(file).endswith(".json")}
+        options = rebuilding_options(self.plan)
         self._refuse_unnoticed(
             [
-                {
-                    "metrics_file": str(file),
-                    "code_today": self.inputs.training_code(*run),
-                    "options": rebuilding_options(self.plan),
-                }
-                for file, run in zip(files, runs, strict=True)
-                if str(file).endswith(".json")
+                {"metrics_file": file, "code_today": self.inputs.training_code(*of_file[file]), "options": options}
+                for file in self._unrecorded(of_file)
             ]
         )
 
     def _refuse_unnoticed(self, runs: Runs) -> None:
-        files = [run["metrics_file"] for run in runs]
-        refuse_unnoticed(runs, [file for file in files if Path(file).is_file() and not self._recorded(file)])
+        refuse_unnoticed(runs, self._unrecorded(run["metrics_file"] for run in runs))
+
+    def _unrecorded(self, files: Iterable[str]) -> list[str]:
+        """Those that exist and that Snakemake has no record of."""
+        return [file for file in files if Path(file).is_file() and not self._recorded(file)]
 
 
 def _rows(frame: pd.DataFrame) -> Runs:

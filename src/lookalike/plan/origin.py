@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from lookalike.parameters import Settings, canonical, read, settings_digest
@@ -89,6 +90,7 @@ def _without_backbone(section: Settings) -> str:
     return canonical({key: value for key, value in section.items() if key != "backbone"} if section else section)
 
 
+@cache
 def rebuilding_options(plan: Plan) -> str:
     """What a call of Snakemake is to be given to make results of this plan again."""
     usual = read("params/config.yaml", "config")

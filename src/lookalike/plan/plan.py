@@ -68,6 +68,7 @@ class Plan:
         self._chosen_rates = chosen_rates(scale.rates_of)
         self.datasets = scale.datasets
         self._recipes, self._papers = read_recipes()
+        self._values_of: dict[tuple[str, str], str | None] = {}
         self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
         self._stated: dict[tuple[str, str | None], Settings] = {}
         self._shared: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
@@ -383,10 +384,12 @@ class Plan:
 
         Most recipes are the same on all data sets, and so are resolved once.
         """
-        published = self._trained_on(recipe) or self.datasets[self.datasets[dataset].trained_on or dataset].stands_for
-        layers = (*self._layers(recipe), self.overlay)
-        has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
-        return published if has_own else None
+        if (recipe, dataset) not in self._values_of:
+            learned = self.datasets[self.datasets[dataset].trained_on or dataset]
+            published, layers = self._trained_on(recipe) or learned.stands_for, (*self._layers(recipe), self.overlay)
+            has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
+            self._values_of[recipe, dataset] = published if has_own else None
+        return self._values_of[recipe, dataset]
 
     def _layers(self, recipe: str) -> list[Settings]:
         return self._recipes[recipe] if recipe in self._recipes else self._points[recipe][1].layers
