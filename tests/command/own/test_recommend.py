@@ -11,7 +11,7 @@ from PIL import Image
 
 from figurines import PRESETS, write_figurines
 from lookalike.command import main
-from lookalike.command.own import recommending
+from lookalike.command.own.recommending import training
 from lookalike.own.recommend import schedule
 from lookalike.own.recommend.schedule import Budget, Candidate
 
@@ -39,7 +39,7 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
             picture.rename(target / picture.name)
     # Seconds of steps are the machine's: here as many as let one method fit.
     monkeypatch.setattr(schedule, "BUDGETS", (Budget(5, 2, True, 1),))
-    monkeypatch.setattr(recommending, "measured", lambda part, workers: [
+    monkeypatch.setattr(training, "measured", lambda part, workers: [
         Candidate("ProxyAnchor", 0.1, 1.0), Candidate("Margin", 900.0, 1.0)
     ])  # fmt: skip
     line = "recommend 'my birds' --hours 0.5 --pictures-per-class 5 --cores 2 --out answer.html"
