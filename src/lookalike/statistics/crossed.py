@@ -6,8 +6,13 @@ hold for others of their kind takes both parts. The model is that of two-way ran
 
     d_sc = mu + a_s + b_c + e_sc,    mean = sum_c w_c mean_s d_sc
 
-Source: Searle, Casella, McCulloch 1992, "Variance Components", section 4.7, for equal weights; Satterthwaite 1946 for
-the degrees of freedom. With unequal weights the estimates are those that have no bias if variances are equal.
+Source: Searle, Casella, McCulloch 1992, "Variance Components", section 4.7, for equal weights; Banerjee 1960 for the
+interval of a mean whose error has two parts that are estimated apart. With unequal weights the estimates are those that
+have no bias if variances are equal.
+
+Three seeds tell little of how much seeds vary: once in ten times they show a tenth of it. One quantile for both parts,
+of Satterthwaite's degrees of freedom, hardly sees that where there are many classes: at a level of 99.6 %, as many
+comparisons ask for, its intervals missed up to six times too often. So each part takes the quantile of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ from math import nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr as student_probability
 from scipy.special import stdtrit as student_quantile  # scipy.stats takes a second longer to import
 
 
@@ -27,36 +31,27 @@ class Estimate:
 
     Attributes:
         mean: in the unit of the differences.
-        standard_error: over seeds and classes; NaN where there is a single seed and no classes.
-        freedom: degrees of freedom of the standard error.
+        parts: variances of the mean that add up, each with the degrees of freedom of its estimate: that of other seeds,
+            with the combinations of seeds and classes, and that of other classes; none of a single number.
         seeds: number of seeds.
         classes: number of classes, 1 where they were not told apart.
-        of_seeds: variance of the mean that other seeds would bring.
-        of_classes: variance of the mean that other classes would bring.
     """
 
     mean: float
-    standard_error: float
-    freedom: float
+    parts: tuple[tuple[float, float], ...]
     seeds: int
     classes: int
-    of_seeds: float
-    of_classes: float
 
     def interval(self, error: float) -> tuple[float, float]:
-        """Ends of Student's interval that misses the truth with a probability of ``error``; NaN without an error."""
-        if np.isnan(self.standard_error):
-            return nan, nan
-        half = self.standard_error and float(student_quantile(self.freedom, 1 - error / 2)) * self.standard_error
-        return self.mean - half, self.mean + half
+        """Ends of an interval that misses the truth with a probability of at most ``error``; NaN where none is known.
 
-    def probability(self, value: float = 0.0) -> float:
-        """Two-sided probability of a mean at least so far from ``value``, if that is the true difference."""
-        if np.isnan(self.standard_error):
-            return nan
-        if not self.standard_error:
-            return 1.0 if self.mean == value else 0.0
-        return float(2 * student_probability(self.freedom, -abs(self.mean - value) / self.standard_error))
+        The square of its half is the sum of the squared halves of Student's intervals of the parts (Banerjee 1960).
+        """
+        if not self.parts:
+            return nan, nan
+        quantiles = [float(student_quantile(freedom, 1 - error / 2)) for _, freedom in self.parts]
+        squares = [variance * each**2 for (variance, _), each in zip(self.parts, quantiles, strict=True)]
+        return self.mean - sqrt(sum(squares)), self.mean + sqrt(sum(squares))
 
 
 def crossed_estimate(differences: ArrayLike, weights: ArrayLike | None = None) -> Estimate:
@@ -80,9 +75,6 @@ def crossed_estimate(differences: ArrayLike, weights: ArrayLike | None = None) -
     shares = shares / shares.sum()
     of_seed, of_class = values @ shares, values.mean(axis=0)
     mean = float(of_class @ shares)
-    if seeds == 1 and classes == 1:
-        return Estimate(mean, nan, nan, 1, 1, nan, nan)
-    rest = values - of_seed[:, None] - of_class + mean
     # What a squared deviation from the weighted mean comes to, as a share of its variance.
     squares = float(shares @ shares)
     kept = 1 - 2 * shares + squares
@@ -90,31 +82,10 @@ def crossed_estimate(differences: ArrayLike, weights: ArrayLike | None = None) -
     over_classes = float((shares**2 * (of_class - mean) ** 2 / kept).sum()) if classes > 1 else 0.0
     of_both = 0.0
     if seeds > 1 and classes > 1:
+        rest = values - of_seed[:, None] - of_class + mean
         of_both = float((shares**2 * (rest**2).sum(axis=0) / kept).sum()) / (seeds * (seeds - 1))
-    variance, freedom = _combined(over_seeds, over_classes, of_both, seeds - 1, 1 / squares - 1)
-    return Estimate(
-        mean,
-        sqrt(variance),
-        freedom,
-        seeds,
-        classes,
-        max(0.0, over_seeds - of_both) if classes > 1 else over_seeds,
-        max(0.0, over_classes - of_both),
-    )
-
-
-def _combined(seeds: float, classes: float, both: float, of_seeds: float, of_classes: float) -> tuple[float, float]:
-    """Variance of the mean and its degrees of freedom.
-
-    The parts of seeds and of classes each hold that of their combination, which counts once. Where one is not above
-    that, it shows no variance of its own, and the other is the whole.
-    """
-    if seeds > both and classes > both and of_seeds > 0 < of_classes:
-        variance = seeds + classes - both
-        spread = seeds**2 / of_seeds + classes**2 / of_classes + both**2 / (of_seeds * of_classes)
-        return variance, variance**2 / spread
-    if seeds > both:
-        return seeds, of_seeds
-    if classes > both:
-        return classes, of_classes
-    return both, of_seeds * of_classes or max(of_seeds, of_classes)
+    # The parts of seeds and of classes each hold that of their combination, which counts once.
+    parts = [(over_seeds, seeds - 1.0)] if seeds > 1 else []
+    if classes > 1:
+        parts.append((max(0.0, over_classes - of_both), 1 / squares - 1))
+    return Estimate(mean, tuple(parts), seeds, classes)

@@ -70,7 +70,8 @@ def decide(
 ) -> list[Decided]:
     """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
 
-    The looks before a comparison's last take as many seeds as `LOOKS` says, the last one all there are.
+    The looks before a comparison's last take as many seeds as `LOOKS` says, the last one all there are: between two
+    looks verdicts are for the time being. A comparison without seeds for a look keeps the verdict of its last one.
 
     Args:
         differences: ``(S, C)`` of each comparison, first seeds first.
@@ -88,8 +89,8 @@ def decide(
         ]
         found = [Decided(*pair) for pair in zip(decisions(estimates, margins, RATES[look]), estimates, strict=True)]
         reached = [
-            new if old.decision.verdict == Verdict.UNDECIDED else old
-            for old, new in zip(reached or found, found, strict=True)
+            new if old.decision.verdict == Verdict.UNDECIDED and look <= look_at(len(each)) else old
+            for each, old, new in zip(differences, reached or found, found, strict=True)
         ]
     return reached
 

@@ -148,7 +148,7 @@ def _beneath(found: Recommendation) -> list[str]:
     compared = [
         f"Differences in points against the best untrained row, {found.reference.name}, with intervals{level} that "
         "hold for other seeds and other classes of the kind; higher, lower, small (below 2 points of R@1, 1 of MAP@R) "
-        "or undecided, with at most 1 % of the decided ones expected to be wrong."
+        "or undecided, with at most 5 % of the decided ones expected to be wrong."
     ]
     costs = (
         f"Milliseconds per query: a picture represented, and searched among {found.row.searched:,}, as the jobs took; "

@@ -9,7 +9,8 @@ from enum import StrEnum
 import numpy as np
 
 from lookalike.own.recommend.rows import METRICS, Row
-from lookalike.statistics.decisions import Decided, decide, margin_of
+from lookalike.statistics.crossed import crossed_estimate
+from lookalike.statistics.decisions import RATES, Decided, decisions, margin_of
 from lookalike.statistics.verdict import Verdict
 from lookalike.text import counted
 
@@ -121,7 +122,7 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
 
 
 def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0]) -> list[Decided]:
-    """The differences of rows to one, rows minus it, decided together.
+    """The differences of rows to one, rows minus it, decided together at a single look, which has the rate of all.
 
     Args:
         rows: of the same classes, each with seeds of its own number.
@@ -129,8 +130,9 @@ def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0]) -> li
         metric: one of `METRICS`.
     """
     differences = [row.of_classes[metric] - reference.of_classes[metric] for row in rows]
-    margins = [margin_of(metric)] * len(rows)
-    return decide(differences, [reference.queries] * len(rows), margins) if rows else []
+    estimates = [crossed_estimate(each, reference.queries) for each in differences]
+    decided = decisions(estimates, [margin_of(metric)] * len(rows), sum(RATES))
+    return [Decided(*pair) for pair in zip(decided, estimates, strict=True)]
 
 
 def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple[str, ...]]:
