@@ -64,6 +64,12 @@ def test_a_cell_says_where_it_comes_from():
     assert (two["departs"], one["departs"]) == ("DB", "DB1")
 
 
+def test_seeds_of_different_splits_and_marks_share_a_cell_that_says_so():
+    first, second = run(0, 0, 0.6), {**run(0, 1, 0.5), "queries": 450, "departs": "DC"}
+    found = cell(table_cells(TABLE, [first, second]), "Margin", "cub", "P@1")
+    assert (found["n"], found["queries"], found["departs"]) == (2, 450, "DBC")
+
+
 def test_codes_of_different_versions_are_all_named():
     runs = [run(0, 0, 0.6), {**run(0, 1, 0.6), "code": "other"}, {**run(0, 2, 0.6), "code": "other"}]
     assert cell(table_cells(TABLE, runs), "Margin", "cub", "P@1")["code"] == "fedcba9876543210 other"
@@ -115,6 +121,13 @@ def test_cells_read_from_their_file_are_those_that_were_written(tmp_path):
     pd.testing.assert_series_equal(found["mean"], cells["mean"])
     assert list(found["seeds"]) == list(cells["seeds"].fillna(""))
     assert list(found["printed"]) == list(cells["printed"].fillna(""))
+
+
+def test_a_row_may_be_called_what_means_nothing_elsewhere(tmp_path):
+    rows = [{"label": label, "recipe": "ours"} for label in ("NA", "None")]
+    table = {"title": "", "datasets": ["cub"], "metrics": ["P@1"], "rows": rows}
+    write_cells(tmp_path / "cells.csv", table_cells(table, [{**run(1, 0, 0.6), "row": row} for row in (0, 1)]))
+    assert list(read_cells(tmp_path / "cells.csv")["label"]) == ["NA", "None"]
 
 
 def test_several_stand_ins_for_one_data_set_all_stand_beside_the_printed_number():

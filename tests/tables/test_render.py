@@ -118,6 +118,14 @@ def test_paired_differences_stand_below_with_their_interval(shown):
     assert re.search(r"\| Ours +\| Margin +\| 1 +\| \+10\.0 +\|", one)
 
 
+def test_a_metric_that_fewer_pairs_have_says_how_many(shown):
+    table = {**TABLE, "rows": [TABLE["rows"][0], {**TABLE["rows"][1], "against": "Margin"}]}
+    runs = [run(row, seed, 0.5 + 0.1 * row) for row in (0, 1) for seed in (0, 1, 2)]
+    del runs[-1]["metrics"]["MAP@R"]
+    text = markdown(shown(table, runs))
+    assert "| 3   | +10.0 [+10.0, +10.0] | +5.0 [+5.0, +5.0] (n = 2) |" in text
+
+
 def test_several_stand_ins_have_a_section_each(shown):
     table = shown(TABLE, [run(0, 0, 0.6), run(0, 0, 0.5, dataset="sketches")])
     assert [section.heading for section in table.sections[:2]] == [
@@ -144,13 +152,21 @@ def test_the_page_folds_away_where_a_number_comes_from_and_needs_no_other_file(s
 
 
 def test_text_from_parameters_is_escaped(shown):
-    rows = [{"label": "a < b & c_d | γ * 2", "recipe": "ours"}]
+    rows = [{"label": "a < b & c_d | γ * 2 `x`", "recipe": "ours"}]
     table = {"title": "50 % & more", "datasets": ["cub"], "metrics": ["P@1"], "rows": rows}
     laid_out = shown(table, [{**run(1, 0, 0.6), "row": 0}])
-    assert r"a $<$ b \& c d | $\gamma$ * 2" in latex(laid_out)
+    assert r"a $<$ b \& c d \textbar{} $\gamma$ * 2" in latex(laid_out)
     assert r"50 \% \& more" in latex(laid_out)
     assert "a &lt; b &amp; c d | γ * 2" in page([laid_out], scale="x", legend={})
-    assert r"a < b & c d \| γ \* 2" in markdown(laid_out)
+    assert r"a &lt; b &amp; c d \| γ \* 2 \`x\`" in markdown(laid_out)
+
+
+def test_a_label_that_latex_would_take_for_the_length_of_a_line_is_none(shown):
+    rows = [{"label": "first", "recipe": "margin"}, {"label": "[new] 5 %", "recipe": "ours"}]
+    laid_out = shown(
+        {"title": "", "datasets": ["cub"], "metrics": ["P@1"], "rows": rows}, [run(0, 0, 0.6), run(1, 0, 0.5)]
+    )
+    assert "\n{}[new] 5 \\% &" in latex(laid_out)
 
 
 TRIVIAL = {"label": "Untrained features", "recipe": "diml_1_untrained", "trivial": True, "says": "before any training"}

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.plan.baselines import baselines
+from lookalike.plan.origin import DEPARTURES
 from lookalike.plan.published import ROW, printed_rows, printed_table, repeated_row
 from lookalike.statistics.pairs import paired_difference
 
@@ -79,7 +80,8 @@ def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
 
 def read_cells(path: Path | str) -> pd.DataFrame:
     """Cells as `write_cells` wrote them; empty text, and columns that a file of older code lacks, are empty strings."""
-    cells = pd.read_csv(path, dtype=dict.fromkeys(TEXT, str)).fillna(dict.fromkeys(TEXT, ""))
+    numbers = {name: [""] for name in [*COLUMNS, *COSTS] if name not in TEXT}  # of the rest "NA" is a name
+    cells = pd.read_csv(path, dtype=dict.fromkeys(TEXT, str), keep_default_na=False, na_values=numbers)
     return cells.assign(**{name: "" for name in ORIGIN if name not in cells})
 
 
@@ -115,14 +117,15 @@ def _tags(run: Mapping[str, Any]) -> str:
 
 
 def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
-    keys = [*_PLACE, "recipe", "comparable", "queries", "rests_on", "query_in_r", "settings", "options"]
+    keys = [*_PLACE, "recipe", "comparable", "rests_on", "query_in_r", "settings", "options"]
     grouped = values.sort_values("seed", kind="stable").groupby(keys, sort=False, as_index=False)
     ours = grouped.agg(
         mean=("value", "mean"),
         std=("value", "std"),
         n=("value", "size"),
         seeds=("seed", lambda seeds: " ".join(str(seed) for seed in seeds)),
-        departs=("departs", lambda marks: max(marks, key=len)),  # one seed of older code marks them all
+        queries=("queries", "min"),  # seeds of different splits, where they may stand together
+        departs=("departs", _all_marks),
         code=("code", _different),
         files=("metrics_file", " ".join),
         mlflow=("mlflow", lambda tags: _any_seed(list(tags))),
@@ -134,6 +137,12 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
     ours["runs"] = ours["files"].str.replace(r"\S*?/([^/\s]+/[^/\s]+/seed\d+)\.json", r"\1", regex=True)
     ours["rebuild"] = "snakemake --cores all " + ours.pop("files") + ours.pop("options")
     return ours
+
+
+def _all_marks(marks: Iterable[str]) -> str:
+    """What marks any seed marks the cell."""
+    found = set("".join(marks))
+    return "".join(mark for mark in DEPARTURES if mark in found)
 
 
 def _different(texts: Iterable[str]) -> str:

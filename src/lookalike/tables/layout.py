@@ -229,9 +229,15 @@ def _pairs(cells: pd.DataFrame) -> Grid | None:
 def _paired_rows(paired: pd.DataFrame, metrics: Sequence[str]) -> Iterator[Row]:
     for _, row in paired.groupby("row", sort=False):
         first = row.iloc[0]
-        of_metric = {cell["metric"]: Cell(_interval(cell)) for _, cell in row.iterrows()}
-        name = [Cell(first["label"]), Cell(first["against"]), Cell(f"{first['against_n']:.0f}")]
+        count = first["against_n"]
+        of_metric = {cell["metric"]: Cell(_interval(cell) + _other_count(cell, count)) for _, cell in row.iterrows()}
+        name = [Cell(first["label"]), Cell(first["against"]), Cell(f"{count:.0f}")]
         yield Row((*name, *(of_metric.get(metric, Cell(DASH)) for metric in metrics)))
+
+
+def _other_count(cell: pd.Series, count: float) -> str:
+    """Number of pairs where it is not that of the row's first metric."""
+    return "" if cell["against_n"] == count else f" (n = {cell['against_n']:.0f})"
 
 
 def _interval(cell: pd.Series) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,10 @@ _LATEX = str.maketrans(
         "δ": r"$\delta$",
         "ε": r"$\epsilon$",
         "†": r"$\dagger$",
+        "|": r"\textbar{}",
+        "τ": r"$\tau$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
     }
 )
 
@@ -123,7 +128,8 @@ def _markdown_grid(grid: Grid) -> str:
     for line, row in zip(lines, grid.rows, strict=True):
         line[0] = f"*{line[0]}*" if row.trivial else line[0]
     align = ["left"] * len(grid.header)
-    return tabulate(lines, headers=grid.header, tablefmt="pipe", disable_numparse=True, colalign=align)
+    headers = [_escape_markdown(name) for name in grid.header]
+    return tabulate(lines, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
 def _latex_grid(grid: Grid) -> str:
@@ -131,6 +137,8 @@ def _latex_grid(grid: Grid) -> str:
     lines += [[_bold(cell, r"\textbf{{{}}}", _escape) for cell in row.cells] for row in grid.rows]
     for line, row in zip(lines[1:], grid.rows, strict=True):
         line[0] = rf"\textit{{{line[0]}}}" if row.trivial else line[0]
+        # Which the end of the row before would take for a length.
+        line[0] = f"{{}}{line[0]}" if line[0].startswith(("[", "*")) else line[0]
     first, *others = (f"{' & '.join(line)} \\\\" for line in lines)
     body = "\n".join([r"\toprule", first, r"\midrule", *others, r"\bottomrule"])
     columns = "l" + "r" * (len(grid.header) - 1)
@@ -146,4 +154,4 @@ def _escape(text: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    return text.replace("|", r"\|").replace("*", r"\*").replace("~", r"\~")
+    return re.sub(r"([|*~`])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -23,21 +23,32 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
     """
     measured = cells[cells["n"].notna()]
     metrics = [name for name in table["metrics"] if name.endswith("_mean")] or table["metrics"][:1]
-    datasets = list(measured["dataset"].unique())
-    reached = {(cell["label"], cell["dataset"], cell["metric"]): cell["mean"] for cell in measured.to_dict("records")}
+    sets = list(measured[["dataset", "stand_in"]].drop_duplicates().itertuples(index=False, name=None))
+    # As the table shows them: what reads equal is not below.
+    reached = {
+        (cell["label"], cell["dataset"], cell["stand_in"], cell["metric"]): round(cell["mean"], 1)
+        for cell in measured.to_dict("records")
+    }
     below: dict[str, list[str]] = {}
     for label, named, trivial in _held_against(table):
         for answer in trivial:
-            for dataset in (name for name in datasets if name in named or not named):
+            for place in (each for each in sets if each[0] in named or not named):
                 lower = [
-                    f"{metric_words(metric)} {reached[label, dataset, metric]:.1f} against {floor:.1f}"
+                    f"{metric_words(metric)} {reached[label, *place, metric]:.1f} against {floor:.1f}"
                     for metric in metrics
-                    if (floor := reached.get((answer, dataset, metric))) is not None
-                    and reached.get((label, dataset, metric), floor) < floor
+                    if (floor := reached.get((answer, *place, metric))) is not None
+                    and reached.get((label, *place, metric), floor) < floor
                 ]
-                where = f"{dataset_words(dataset)}: " if len(datasets) > 1 else ""
+                where = f"{_words(place, sets)}: " if len(sets) > 1 else ""
                 below.setdefault(answer, []).extend([f"{label} ({where}{', '.join(lower)})"] if lower else [])
     return [f"Below {answer!r}: {'; '.join(rows)}." for answer, rows in below.items() if rows]
+
+
+def _words(place: tuple[str, str], sets: Sequence[tuple[str, str]]) -> str:
+    """A data set, and what stands in for it where several do."""
+    dataset, stand_in = place
+    several = sum(other == dataset for other, _ in sets) > 1
+    return f"{dataset_words(dataset)}, {dataset_words(stand_in)}" if several else dataset_words(dataset)
 
 
 def _held_against(table: Mapping[str, Any]) -> Iterator[tuple[str, list[str], list[str]]]:
