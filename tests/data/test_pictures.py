@@ -4,16 +4,19 @@ import errno
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile, ImageOps
 from torchvision.transforms import v2
 
 from lookalike.data import copy_faults, read_manifest, read_picture, resized_copy, write_manifest
+from lookalike.data.pictures import as_rgb
 from lookalike.data.splits import read_layout
 
 SIZES = {"a/wide.jpg": (61, 37), "a/high.JPG": (20, 45), "b/square.png": (30, 30), "b/small.png": (9, 7)}
@@ -40,6 +43,37 @@ def break_a_picture(originals):
     path.write_bytes(path.read_bytes()[:-300])
     write_manifest(read_layout({"layout": "folder"}, root), manifest, root)
     return path
+
+
+def noted(orientation, *others):
+    """EXIF with an orientation and other entries of tag, type, count and four bytes."""
+    entries = [struct.pack(">HHIHH", 0x0112, 3, 1, orientation, 0), *(struct.pack(">HHI4s", *each) for each in others)]
+    return b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">H", len(entries)) + b"".join(entries) + bytes(4)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_picture_is_turned_as_its_camera_has_noted_whatever_else_it_notes(tmp_path, orientation):
+    stored = Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8))
+    stored.save(tmp_path / "plain.png", exif=noted(orientation))
+    with Image.open(tmp_path / "plain.png") as plain:
+        assert np.array_equal(read_picture(tmp_path / "plain.png"), ImageOps.exif_transpose(plain))
+    assert as_rgb(turned := read_picture(tmp_path / "plain.png")) == turned  # and once only
+    stored.save(tmp_path / "odd.png", exif=noted(orientation, (0x011A, 2, 3, b"72\0\0")))  # a resolution that is text
+    assert np.array_equal(read_picture(tmp_path / "odd.png"), read_picture(tmp_path / "plain.png"))
+
+
+@pytest.mark.parametrize("error", [TypeError, IndexError, EOFError, struct.error])
+def test_what_breaks_within_pillow_is_a_broken_picture(tmp_path, monkeypatch, error):
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    monkeypatch.setattr(ImageFile.ImageFile, "load", Mock(side_effect=error("odd")))
+    with pytest.raises(ValueError, match=r"a\.png: no readable picture \(odd\)"):
+        read_picture(tmp_path / "a.png")
+
+
+def test_a_picture_that_is_a_line_would_fill_the_memory_and_is_refused(tmp_path):
+    Image.new("L", (1, 20_000)).save(tmp_path / "line.png")
+    with pytest.raises(ValueError, match=r"line\.png: 1 x 20000 pixels; one side may be 50 times as long"):
+        read_picture(tmp_path / "line.png")
 
 
 @pytest.mark.parametrize("kind", ["I;16", "I;16B"])

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image
 
 from lookalike.checks import require_known
 from lookalike.data.archives import workspace
@@ -27,6 +27,22 @@ MANIFEST, RECORD = "manifest.csv", "record.json"
 # png keeps every pixel; jpeg has Pillow's default quality, as the contextual paper's copy of mini-iNaturalist.
 ENCODINGS: Mapping[str, Mapping[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG"}}
 Broken = Literal["stop", "skip"]
+# What Pillow raises for broken files, and its readers of some formats by their own mistakes.
+_BROKEN = (
+    *(OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError),
+    *(OverflowError, struct.error, Image.DecompressionBombError),
+)
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}  # by what a camera has noted
+_NOTES = ("exif", "xmp", "XML:com.adobe.xmp")  # where the orientation is noted
+LONGEST = 50  # times its shorter side that a picture may be long: a view that resizes the shorter fills the memory
 _NAME = re.compile(r"_\d+px_[a-z]+_[0-9a-f]{12}")  # of a copy, behind its data set's name
 _OF_ORIGINALS = frozenset({"box_x", "box_y", "box_width", "box_height", "mask", "mask_sha256", "bytes", "sha256"})
 
@@ -50,13 +66,20 @@ def read_picture(path: Path) -> Image.Image:
     """The picture of a file, in RGB whatever it is stored as, see `as_rgb`.
 
     Raises:
-        ValueError: naming the file, if it is missing, no picture, cut short, or larger than any photograph.
+        ValueError: naming the file, if it is missing, no picture, cut short, larger than any photograph, or more than
+            `LONGEST` times as long as it is wide, or the other way round.
     """
     try:
         with Image.open(path) as stream:
-            return as_rgb(stream)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:  # Pillow's words for broken files
+            picture = as_rgb(stream)
+    except _BROKEN as error:
         raise ValueError(f"{path}: no readable picture ({error})") from None
+    short, long = sorted(picture.size)
+    if long > LONGEST * short:
+        raise ValueError(
+            f"{path}: {picture.width} x {picture.height} pixels; one side may be {LONGEST} times as long as the other"
+        )
+    return picture
 
 
 def as_rgb(picture: Image.Image) -> Image.Image:
@@ -81,10 +104,15 @@ def as_rgb(picture: Image.Image) -> Image.Image:
 def _upright(picture: Image.Image) -> Image.Image:
     try:
         orientation = picture.getexif().get(ExifTags.Base.Orientation)
-    except (OSError, SyntaxError, ValueError, KeyError, TypeError, struct.error):  # a broken note says nothing
+    except _BROKEN:  # a broken note says nothing
         return picture
-    # From 2 to 8 it is mirrored or turned.
-    return ImageOps.exif_transpose(picture) if orientation in range(2, 9) else picture
+    if orientation not in _TURNS:
+        return picture
+    # Pillow's own function writes the notes anew, and fails where one of the others is odd.
+    turned = picture.transpose(_TURNS[orientation])
+    for note in _NOTES:  # or it would be turned again
+        turned.info.pop(note, None)
+    return turned
 
 
 def resized_copy(

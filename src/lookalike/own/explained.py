@@ -10,12 +10,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from lookalike.data.pictures import read_picture
 from lookalike.explanations.choice import explain
 from lookalike.explanations.explanation import Explanation
 from lookalike.explanations.overlay import overlaid
 from lookalike.explanations.words import sentence
 from lookalike.own.models import OpenModel
-from lookalike.own.pictures import read_usable
 from lookalike.training.images import fixed_part
 
 TOGETHER = 32  # pairs that are explained at once
@@ -81,5 +81,5 @@ def explain_hits(
 
 def _seen(model: OpenModel, path: Path) -> tuple[Image.Image, Tensor]:
     """The picture of a file as the model sees it, and its image."""
-    whole = read_usable(path)
+    whole = read_picture(path)
     return fixed_part(model.view)(whole), model.transform(whole)

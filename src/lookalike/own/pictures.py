@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from PIL import Image
 from torch import Tensor
 
 from lookalike.data.junk import IMAGE_SUFFIXES, is_image, is_junk
 from lookalike.data.pictures import read_picture
 from lookalike.own.models import OpenModel
-
-LONGEST = 50  # times its shorter side that a picture may be long: resized by that, more would fill the memory
 
 
 class Stamp(NamedTuple):
@@ -68,22 +65,7 @@ def read_image(model: OpenModel, path: Path) -> Tensor:
     Raises:
         ValueError: naming the file, if it is no readable picture, or so long and narrow that it shows nothing.
     """
-    return model.transform(read_usable(path))
-
-
-def read_usable(path: Path) -> Image.Image:
-    """A picture in RGB.
-
-    Raises:
-        ValueError: as `read_image`.
-    """
-    picture = read_picture(path)
-    short, long = sorted(picture.size)
-    if long > LONGEST * short:
-        raise ValueError(
-            f"{path}: {picture.width} x {picture.height} pixels; one side may be {LONGEST} times as long as the other"
-        )
-    return picture
+    return model.transform(read_picture(path))
 
 
 def image_batches(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from lookalike.data import read_layout
@@ -18,6 +20,12 @@ def test_one_tree_is_split_by_class_and_junk_is_passed_over(tmp_path, touch):
     assert len(frame) == 20
     assert frame["path"][0] == "a/0.jpg"
     assert frame["label"].dtype == "int64"
+
+
+def test_a_name_that_no_list_can_hold_is_refused(tmp_path, touch):
+    touch(tmp_path, ["a/1.jpg", "b/1.jpg", os.fsdecode(b"b/caf\xe9.jpg")])
+    with pytest.raises(ValueError, match=r"caf\\udce9\.jpg': the name is no UTF-8, .*; rename it"):
+        read_layout(FOLDER, tmp_path)
 
 
 def test_a_colour_copy_is_an_image_where_no_list_says_otherwise(tmp_path, touch):

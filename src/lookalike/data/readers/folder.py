@@ -55,8 +55,13 @@ class _Tree:
         self._met: set[str] = set()
 
     def name(self, path: Path) -> str:
-        """The path relative to the root, with ``/``."""
-        return path.relative_to(self.root).as_posix()
+        """The path relative to the root, with ``/``; one that is no UTF-8 is refused with a ``ValueError``."""
+        name = path.relative_to(self.root).as_posix()
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{str(path)!a}: the name is no UTF-8, which lists are written in; rename it") from None
+        return name
 
     def folders(self, folder: Path) -> list[Path]:
         """As the function of that name, without those that are ignored."""
