@@ -6,7 +6,9 @@ import itertools
 import pytest
 import torch
 
-from lookalike.models.backbones import BACKBONES, Trunk, weights_digest
+from lookalike.data.checksums import weights_digest
+from lookalike.models import backbones
+from lookalike.models.backbones import BACKBONES, Trunk
 from lookalike.models.embedder import Embedder
 from lookalike.models.pooling import pool
 from lookalike.models.tiny import Tiny
@@ -107,8 +109,19 @@ def test_stages_that_cannot_be_read_are_refused():
         Trunk("resnet", None, "trained")
     with pytest.raises(ValueError, match="mobilenet_v2 has no part 'layer4'; it consists of features, classifier"):
         Trunk("mobilenet_v2", None, "trained", stages=["layer4"])
-    with pytest.raises(ValueError, match=r"'classifier' gives shape \(1, 1000\), it must give maps"):
+    with pytest.raises(ValueError, match=r"'classifier' gives shape \(1, 1000\) .* must give maps"):
         Trunk("mobilenet_v2", None, "trained", stages=["classifier"])
+    # Its maps end with the channels, of which only the last part makes them come first.
+    with pytest.raises(ValueError, match=r"'features\.7' gives shape \(1, 7, 7, 768\) of a picture of 224 px"):
+        Trunk("swin_t", None, "trained", stages=["features.7"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_network_for_large_pictures_alone_is_read_and_one_that_takes_none_of_ours_is_refused(monkeypatch):
+    assert Trunk("inception_v3", None, "trained", stages=["Mixed_7c"]).channels == (2048,)
+    monkeypatch.setattr(backbones, "PROBED_PX", (32, 64))
+    with pytest.raises(ValueError, match="a picture of 32 px is none for this network: "):
+        Trunk("inception_v3", None, "trained", stages=["Mixed_7c"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What jobs read and are told follows from the names in their files."""
 
+import hashlib
 from types import SimpleNamespace as Names
 
 import pytest
@@ -74,6 +75,14 @@ def test_copies_are_read_in_place_of_the_originals_where_the_call_asks_for_them(
     assert inputs.manifest(job()) == "data/splits/figurines_birds.csv"
     assert inputs.broken_pictures(job()) == "skip"
     assert set(inputs.copies) == set(inputs.plan.datasets)
+
+
+def test_other_weights_of_a_name_are_another_start(params):
+    file = params / "starts" / "tiny.safetensors"
+    before = inputs_of().weights(job())
+    assert before == hashlib.sha256(file.read_bytes()).hexdigest()
+    file.write_bytes(file.read_bytes() + b"x")
+    assert inputs_of().weights(job()) != before
 
 
 def test_the_test_pictures_choose_the_epoch_unless_classes_are_held_out(inputs):

@@ -8,8 +8,9 @@ import torch
 
 from figurines import PRESETS, write_figurines
 from lookalike.data import load_specification
+from lookalike.data.checksums import weights_digest
 from lookalike.files import read_tensors
-from lookalike.models.backbones import Trunk, weights_digest
+from lookalike.models.backbones import Trunk
 from lookalike.stages import pretrain as stage
 from trainings import section
 

@@ -17,6 +17,7 @@ rule train:
         gpu=device,
     params:
         settings=inputs.settings("train"),
+        weights=inputs.weights,
         root=inputs.pictures_root,
         decoded=DECODED,
         strangers_root=inputs.strangers_root,

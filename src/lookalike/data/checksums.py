@@ -14,6 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from lookalike.data.members import is_archive
+from lookalike.paths import project_root
 
 MEMORY = ".checksums.json"
 _ARCHIVE_NAME = re.compile(r"\.(tar|tgz|zip|tar\.\w+)$")
@@ -23,6 +24,14 @@ def file_digest(path: Path, algorithm: str = "sha256") -> str:
     """Hexadecimal digest of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
+
+
+def weights_digest(weights: str | None) -> str | None:
+    """SHA-256 of a weights file, the name itself for torchvision's, ``None`` without weights."""
+    if weights is None:
+        return None
+    path = project_root() / weights
+    return file_digest(path) if path.is_file() else weights
 
 
 def remembered_digest(path: Path, algorithm: str, memory: Path) -> str:

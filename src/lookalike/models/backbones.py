@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torchvision import models
 from torchvision.models.feature_extraction import create_feature_extractor
 
@@ -38,6 +38,7 @@ BACKBONES = {
     "squeezenet1_1": SQUEEZENET1_1,
     "tiny": TINY,
 }
+PROBED_PX = (224, 256)  # sides of the pictures that channels are told by
 STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
@@ -186,22 +187,33 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
     return state
 
 
-def weights_digest(weights: str | None) -> str | None:
-    """SHA-256 of a weights file, the name itself for torchvision's, ``None`` without weights."""
-    if weights is None:
-        return None
-    path: Path = project_root() / weights
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else weights
+def _channels(stages: nn.Module) -> tuple[int, ...]:
+    """Channels of the maps, seen on the shapes of two pictures: what grows with the picture is no channel."""
+    small, large = (_shapes(stages, side) for side in PROBED_PX)
+    for name, shape in small.items():
+        if len(shape) != 4 or large[name][:2] != shape[:2]:
+            raise ValueError(
+                f"stages: {name!r} gives shape {shape} of a picture of {PROBED_PX[0]} px, and {large[name]} of "
+                f"{PROBED_PX[1]} px; it must give maps (N, C, H, W)"
+            )
+    return tuple(shape[1] for shape in small.values())
 
 
 @torch.no_grad()
-def _channels(stages: nn.Module) -> tuple[int, ...]:
-    """Channels of the maps, seen on an empty picture; running statistics stay as they are."""
+def _shapes(stages: nn.Module, side: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the maps of a picture; nothing is computed, and running statistics stay as they are."""
     modes = {part: part.training for part in stages.modules()}
-    maps = stages.eval()(torch.zeros(1, 3, 64, 64))
-    for part, training in modes.items():
-        part.training = training
-    for name, stage in maps.items():
-        if stage.ndim != 4:
-            raise ValueError(f"stages: {name!r} gives shape {tuple(stage.shape)}, it must give maps (N, C, H, W)")
-    return tuple(stage.shape[1] for stage in maps.values())
+    nowhere = {name: torch.empty_like(value, device="meta") for name, value in _values(stages)}
+    try:
+        maps = functional_call(stages.eval(), nowhere, torch.empty(1, 3, side, side, device="meta"))
+    except RuntimeError as error:
+        raise ValueError(f"a picture of {side} px is none for this network: {str(error).splitlines()[0]}") from None
+    finally:
+        for part, training in modes.items():
+            part.training = training
+    return {name: tuple(stage.shape) for name, stage in maps.items()}
+
+
+def _values(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()

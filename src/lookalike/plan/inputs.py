@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lookalike.data.checksums import weights_digest
 from lookalike.parameters import Settings
 from lookalike.paths import episodes_of, project_root
 from lookalike.plan.digests import recipe_digest
@@ -38,6 +39,7 @@ class Inputs:
         self._made_of = made_of
         self.results_folder = f"results/{plan.folder}"
         self._wanted: set[tuple[str, str]] = set()
+        self._digests: dict[str | None, str | None] = {}
 
     def code(self, *entry_points: str, stage: str | None = "evaluate") -> Callable[[Any], str]:
         """Digest of the code behind a rule, for the parts that a job's recipe names up to a stage."""
@@ -65,6 +67,13 @@ class Inputs:
     def settings(self, stage: str) -> Callable[[Any], Settings]:
         """One section of a job's recipe."""
         return lambda wildcards: self.all_settings(wildcards)[stage]
+
+    def weights(self, wildcards: Any) -> str | None:
+        """Digest of the file that a training starts from: another one of the same name is another start."""
+        weights = self.all_settings(wildcards)["train"]["backbone"]["weights"]
+        if weights not in self._digests:
+            self._digests[weights] = weights_digest(weights)
+        return self._digests[weights]
 
     def settings_of_trial(self, wildcards: Any) -> Settings:
         """Section ``train`` of one trial of rates."""

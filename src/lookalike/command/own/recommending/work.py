@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
+from lookalike.data.checksums import weights_digest
 from lookalike.files import write_text
-from lookalike.models.backbones import weights_digest
 from lookalike.own.pictures import pictures_in
 from lookalike.own.recommend.classes import Classes
 from lookalike.own.recommend.schedule import SHARE_OF_TRIAL, Budget
