@@ -14,10 +14,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
     With several of them, modules are handed out as they are sorted below, and not the ones with many tests first. Each
     takes one thread, as a stage does without a device: of tensors as small as those here, a second one costs more time
-    than it saves, and with two processes on two cores four of them wait for each other.
+    than it saves, and with two processes on two cores four of them wait for each other. They compute on the processor,
+    where every bit is promised; a device is for the tests marked `gpu`, which are asked for by `-m gpu`.
     """
     config.option.loadscopereorder = False
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
+    if Path("/dev/nvidiactl").exists() and "gpu" not in config.option.markexpr:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,9 @@
 """Every method goes from pictures through training and embedding to metrics, by the same stages."""
 
 import json
+import sys
 from collections import Counter
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -110,6 +112,26 @@ def test_a_training_is_repeatable_to_the_bit(tmp_path, manifest):
     states = [read_tensors(folder / "model")[0] for folder in folders]
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_what_was_begun_on_another_kind_of_device_is_begun_anew(tmp_path, manifest, monkeypatch):
+    digests = []
+
+    class Begun(Exception):
+        """The state of an unfinished training is asked for."""
+
+    def asked(path, digest, **options):
+        digests.append(digest)
+        raise Begun
+
+    stage = sys.modules["lookalike.stages.train"]
+    monkeypatch.setattr(stage, "ResumeFile", asked)
+    monkeypatch.setattr(stage, "_prepare", lambda *given, **named: SimpleNamespace(facts={}))
+    for device in ("cpu", "cuda:0", "cuda:1"):
+        monkeypatch.setattr(stage, "job_device", lambda device=device: torch.device(device))
+        with pytest.raises(Begun):
+            run(tmp_path, manifest, "embedder")
+    assert digests[0] != digests[1] == digests[2]
 
 
 def test_noise_reaches_the_training(tmp_path, manifest):

@@ -22,7 +22,7 @@ def overlaid(picture: Image.Image, values: Tensor) -> Image.Image:
     """
     size = (picture.height, picture.width)
     whole = torch.nn.functional.interpolate(values[None, None].double(), size, mode="bilinear", align_corners=False)
-    shown: NDArray[np.float64] = whole[0, 0].numpy()
+    shown: NDArray[np.float64] = whole[0, 0].cpu().numpy()
     largest = np.abs(shown).max() or 1.0
     strength = (STRONGEST * (np.abs(shown) / largest) ** CONTRAST)[..., None]
     colour = np.where(shown[..., None] >= 0, FOR, AGAINST)

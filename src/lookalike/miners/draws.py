@@ -58,4 +58,9 @@ def draw_triplets(labels: Tensor, count: int, seed: int) -> Tensor:
     anchor = able[torch.randperm(len(able), generator=generator)[:count]]
     same = labels[anchor, None] == labels  # (T, N)
     partners = (same.scatter(1, anchor[:, None], False), ~same)
-    return torch.stack([anchor, *(draw_columns(evenly(each, torch.empty(each.shape)), generator) for each in partners)])
+    return torch.stack(
+        [
+            anchor,
+            *(draw_columns(evenly(each, torch.empty(each.shape, device=each.device)), generator) for each in partners),
+        ]
+    )

@@ -22,7 +22,8 @@ def _draw(weights: Tensor, generator: torch.Generator | None) -> Tensor:
     """One index per row, with the given weights."""
     if not len(weights):
         return weights.new_empty(0, dtype=torch.int64)
-    return torch.multinomial(weights, 1, generator=generator).squeeze(1)
+    where = weights.device if generator is None else generator.device
+    return torch.multinomial(weights.to(where), 1, generator=generator).squeeze(1).to(weights.device)
 
 
 @torch.no_grad()

@@ -12,10 +12,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from lookalike.data.checksums import weights_digest
 from lookalike.files import replacing, write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.metrics.search import FirstRank, Search
-from lookalike.models.backbones import weights_digest
 from lookalike.parameters import canonical
 from lookalike.running.machine import job_device
 from lookalike.samplers import build_sampler
@@ -109,7 +109,9 @@ def train(
     selected = best_epoch(selection) if selection else None
     chosen = {} if selected is None else {"selected_epoch": selected}
     about = {"settings": dict(settings), "seed": seed, "code": code, **prepared.facts, **chosen}
-    unfinished = ResumeFile(Path(resume), _digest(canonical(about).encode()), every_s=resume_every_s)
+    # An optimiser's state fits the kind of device that it was made on.
+    begun = _digest(canonical({**about, "device": device.type}).encode())
+    unfinished = ResumeFile(Path(resume), begun, every_s=resume_every_s)
     with Tracked(model if tracked else "", about, device=str(device)) as copy, unfinished:
         fitted = fit(
             prepared.learner,

@@ -22,19 +22,37 @@ def represent_images(
 ) -> Tensors:
     """Representations of all pictures, in their order.
 
-    The model is left in evaluation mode.
+    The model is left in evaluation mode. Where a device has no memory for so many pictures at once, half as many are
+    tried: a network in evaluation mode takes each by itself.
 
     Args:
         represent: function of the model and a batch of images, gives what is kept of them.
         model: takes images ``(B, 3, H, W)``.
         loader: loads N pictures to the device that the model is on.
-        batch_size: pictures at once.
+        batch_size: pictures at once, at most.
 
     Returns:
         Tensors with N rows on the CPU.
+
+    Raises:
+        torch.OutOfMemoryError: if there is none for a single picture.
     """
     model.eval()
-    order = in_order(len(loader.images), batch_size)
-    with torch.inference_mode():
-        parts = [represent(model, pictures) for pictures, _ in loader.batches(order, seed=0)]
-        return {name: torch.cat([part[name].cpu() for part in parts]) for name in parts[0]}
+    while True:
+        try:
+            return _represented(represent, model, loader, batch_size)
+        except torch.OutOfMemoryError:
+            if batch_size == 1:
+                raise
+            batch_size = (batch_size + 1) // 2
+        torch.cuda.empty_cache()
+
+
+@torch.inference_mode()
+def _represented(
+    represent: Callable[[nn.Module, Tensor], Tensors], model: nn.Module, loader: Loader, batch_size: int
+) -> Tensors:
+    parts = []
+    for pictures, _ in loader.batches(in_order(len(loader.images), batch_size), seed=0):
+        parts.append({name: tensor.cpu() for name, tensor in represent(model, pictures).items()})
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

@@ -24,6 +24,8 @@ from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
 GALLERY = 4096
 REFINED = 2**11  # pairs whose bounds are narrowed at once
 VALUES = 2**16  # of a level that are evaluated at once, per thread: what the cache of a processor holds in float64
+# On a device, whose every step costs a start.
+REFINED_DEVICE, VALUES_DEVICE = 2**15, 2**25
 CROWDED = 0.5  # share of undecided pairs from which a block is evaluated as a whole
 
 
@@ -37,7 +39,9 @@ class CertifiedSearch:
 
     def __init__(self, query: Side, gallery: Side, steps: Sequence[Step], scale: float) -> None:
         self._query, self._gallery, self._steps, self._scale = query, gallery, steps, scale
-        self._pairs = max(1, VALUES * torch.get_num_threads() // query.nodes)
+        on_cpu = query.device.type == "cpu"
+        values = VALUES * torch.get_num_threads() if on_cpu else VALUES_DEVICE
+        self._pairs, self._refined = max(1, values // query.nodes), REFINED if on_cpu else REFINED_DEVICE
         order = similar_order(gallery, widest_direction(gallery, steps), steps)
         self._place = order.argsort()  # of each item in that order
         self._blocks = []  # of the gallery: columns, as the product takes them, extremes of their statistics
@@ -107,8 +111,8 @@ class CertifiedSearch:
             return ranked.counted(self._whole(queries, columns)[shown], row, columns[column])
         place -= torch.arange(len(queries), dtype=torch.int32, device=place.device)[:, None] * width
         row, column = place.bitwise_and_(1).nonzero(as_tuple=True)
-        for start in range(0, len(row), REFINED):
-            at = row[start : start + REFINED], column[start : start + REFINED]
+        for start in range(0, len(row), self._refined):
+            at = row[start : start + self._refined], column[start : start + self._refined]
             pairs = self._query.some(queries[at[0]]), self._gallery.some(columns[at[1]])
             values, off = pair_bounds(*pairs, weights)
             still = ranked.within(values - off, values + off, at[0])

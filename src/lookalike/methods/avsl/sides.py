@@ -29,6 +29,7 @@ class Side:
                 if not bool(values.isfinite().all()):
                     raise ValueError(f"{name}_{kind}[{level}] holds a value that is not finite, distances need numbers")
         self._embeddings, self._statistics = embeddings, statistics
+        self.device = embeddings[0].device
         self.count, self.nodes, self.levels = len(embeddings[0]), embeddings[0].shape[1], len(embeddings)
 
     def some(self, index: Tensor | slice) -> Images:
