@@ -1,5 +1,7 @@
 """The digest follows the code a job uses, and nothing else."""
 
+import ast
+import hashlib
 import re
 import shutil
 from pathlib import Path
@@ -340,3 +342,19 @@ def test_what_mlflow_is_told_is_no_part_of_the_code_behind_a_result():
     modules = {module for module, _ in code._closure(("lookalike.stages.train:train",), frozenset())}
     assert "lookalike.training.loop" in modules
     assert not [module for module in modules if module.startswith("lookalike.tracking")]
+
+
+def test_a_definition_has_the_same_text_in_every_python_that_runs_us():
+    text = """
+@cache
+class One(Base, kind=2):
+    value: int | None = None
+
+    async def get(self, *given, key=(1, "two"), **named) -> list[str]:
+        match key:
+            case {"a": [_, *rest]}:
+                return [f"{each!r:>9} of {len(rest)}" for each in rest if each]
+        return []
+"""
+    (definition,) = ast.parse(text).body
+    assert hashlib.sha256(code._dump(definition).encode()).hexdigest()[:12] == "22e2846de1a5"  # of Python 3.11

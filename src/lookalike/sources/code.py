@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -200,7 +201,9 @@ def _text(module: str, name: str, selected: frozenset[str]) -> str:
 
 @cache
 def _dump(node: ast.AST) -> str:
-    return ast.dump(node)
+    """The tree as Python 3.11 writes it: 3.12 knows more fields of a definition, 3.13 leaves empty ones out."""
+    shown: dict[str, bool] = {"show_empty": True} if sys.version_info >= (3, 13) else {}
+    return ast.dump(node, **shown).replace(", type_params=[]", "")
 
 
 def _resolve(module: str, name: str, local: dict[str, trees.Imported] | None = None) -> tuple[str, str] | None:
