@@ -103,21 +103,25 @@ def test_a_verdict_of_few_seeds_is_the_same_beside_a_comparison_of_many():
     assert beside == alone
 
 
-def study(rng, true, *, deviations, classes=50, seeds=LOOKS[-1]):
-    """The whole procedure on drawn comparisons: looks at 3, 10 and 20 seeds, what is decided stays."""
+def study(rng, true, *, deviations, classes=50, seeds=LOOKS[-1], spread=0.0, kinds=None):
+    """The whole procedure on drawn comparisons: looks at 3, 10 and 20 seeds, what is decided stays.
+
+    ``spread`` is that of the logarithm of how much seeds deviate, from one comparison to the next.
+    """
     of_seed, of_class, of_both = deviations
     drawn = [
         mean
-        + rng.normal(0, of_seed, (seeds, 1))
+        + rng.normal(0, of_seed * np.exp(rng.normal(0, spread)), (seeds, 1))
         + rng.normal(0, of_class, (1, classes))
         + rng.normal(0, of_both, (seeds, classes))
         for mean in true
     ]
-    found = decide(drawn, [np.ones(classes)] * len(true), [2.0] * len(true))
+    found = decide(drawn, [np.ones(classes)] * len(true), [2.0] * len(true), kinds)
     return [each.decision.verdict for each in found]
 
 
 # Deviations of seeds, classes and single numbers, in percent points. Errors of the mean at 20 seeds: 0.6 and 1.1.
+K = [place % 2 for place in range(20)]  # two kinds of comparisons
 MEASURED = [(1.4, 3.0, 12.0), (1.4, 7.0, 12.0)]
 
 
@@ -139,15 +143,16 @@ def test_three_points_are_called_different_in_four_of_five():
 
 @pytest.mark.parametrize("deviations", MEASURED)
 @pytest.mark.parametrize(("seeds", "rate"), [(LOOKS[0], RATES[0]), (LOOKS[-1], sum(RATES))])
-@pytest.mark.parametrize("classes", [50, 200])
+@pytest.mark.parametrize(("classes", "spread", "kinds"), [(50, 0, None), (200, 0, None), (200, 0, K), (200, 0.4, K)])
 def test_false_verdicts_among_the_decided_keep_their_rate_at_the_first_look_and_in_all(
-    deviations, seeds, rate, classes
+    deviations, seeds, rate, classes, spread, kinds
 ):
     rng = np.random.default_rng(2)
     shares = []
-    for _ in range(40):
+    for _ in range(40 if seeds == LOOKS[-1] else 150):
         true = rng.choice([0.0, 0.0, 0.5, 2.0, -2.0, 3.0, -5.0], 20)
-        verdicts = study(rng, true, deviations=deviations, classes=classes, seeds=seeds)
+        given = {"deviations": deviations, "classes": classes, "seeds": seeds, "spread": spread, "kinds": kinds}
+        verdicts = study(rng, true, **given)
         decided = [(mean, verdict) for mean, verdict in zip(true, verdicts, strict=True) if verdict in WRONG]
         false = sum(WRONG[verdict](mean, 2.0) for mean, verdict in decided)
         shares.append(false / max(1, len(decided)))

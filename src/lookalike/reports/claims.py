@@ -118,7 +118,8 @@ def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
         raise ValueError(f"{few}, {many}; a look takes as many of each comparison")
     pairs = [_differences(own.sort_values("seed")) for own in cells]
     margins = [margin_of(str(own["metric"].iloc[0])) for own in cells]
-    reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], margins)
+    kinds = [tuple(own[["claim", "metric"]].iloc[0]) for own in cells]
+    reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], margins, kinds)
     rows = []
     for own, found in zip(cells, reached, strict=True):
         taken = own.sort_values("seed").head(found.estimate.seeds)
@@ -165,7 +166,8 @@ def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
         f"best R@1 on {chosen_on}. Differences in percent points, changed minus "
         f"baseline, seed by seed (seeds {listed or DASH}) and test class by test class. The interval is to hold for "
         "other seeds and other classes of their kind: two-way random effects, Student's quantile for each part "
-        "(Banerjee); over seeds alone where classes are not told apart. A claim *holds* where the interval lies on the "
+        "(Banerjee), where the comparisons of a claim tell together how much seeds vary (Smyth); over seeds alone "
+        "where classes are not told apart. A claim *holds* where the interval lies on the "
         "claimed side of zero; it *does not hold* where it lies on the other side or no seed differs; the difference "
         f"is *small* where the interval lies within {MARGIN:g} points of zero ({_margins()}); else it is *undecided*. "
         f"Of the verdicts on the {cells} comparisons at most one in twenty is false in expectation ({looks} seeds): "

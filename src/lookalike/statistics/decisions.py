@@ -14,7 +14,7 @@ decides more than are decided in the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lookalike.metrics.names import ON_TRAINING
 from lookalike.statistics.crossed import Estimate, crossed_estimate
+from lookalike.statistics.moderated import moderated
 from lookalike.statistics.verdict import Verdict
 
 LOOKS = (3, 10, 20)  # seeds at which one may look
@@ -66,7 +67,10 @@ class Decided:
 
 
 def decide(
-    differences: Sequence[NDArray[np.float64]], weights: Sequence[ArrayLike | None], margins: Sequence[float]
+    differences: Sequence[NDArray[np.float64]],
+    weights: Sequence[ArrayLike | None],
+    margins: Sequence[float],
+    kinds: Sequence[Hashable] | None = None,
 ) -> list[Decided]:
     """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
 
@@ -77,6 +81,8 @@ def decide(
         differences: ``(S, C)`` of each comparison, first seeds first.
         weights: ``(C,)`` of each, or ``None`` for equal ones, as for `crossed_estimate`.
         margins: of each, in the unit of its differences, below which they are small; 0 where none are.
+        kinds: of each; those of one kind, of one metric and unit, tell together how much seeds vary. Each by itself if
+            left out.
 
     Raises:
         ValueError: as `crossed_estimate`, and if numbers of comparisons differ.
@@ -87,12 +93,22 @@ def decide(
             crossed_estimate(each[: LOOKS[look]] if look < look_at(len(each)) else each, shares)
             for each, shares in zip(differences, weights, strict=True)
         ]
+        estimates = _of_kinds(estimates, kinds)
         found = [Decided(*pair) for pair in zip(decisions(estimates, margins, RATES[look]), estimates, strict=True)]
         reached = [
             new if old.decision.verdict == Verdict.UNDECIDED and look <= look_at(len(each)) else old
             for each, old, new in zip(differences, reached or found, found, strict=True)
         ]
     return reached
+
+
+def _of_kinds(estimates: list[Estimate], kinds: Sequence[Hashable] | None) -> list[Estimate]:
+    found = list(estimates)
+    for kind in dict.fromkeys(kinds or ()):
+        places = [place for place, each in enumerate(kinds or ()) if each == kind]
+        for place, each in zip(places, moderated([estimates[place] for place in places]), strict=True):
+            found[place] = each
+    return found
 
 
 def decisions(estimates: Sequence[Estimate], margins: Sequence[float], rate: float) -> list[Decision]:

@@ -1,0 +1,66 @@
+"""How much seeds vary, told by comparisons of one kind together, as each has too few to tell.
+
+The variance of a comparison is taken for a draw from what is common to its kind, a scaled inverse chi-squared
+distribution that is fitted to all of them; each is then replaced by its mean given the draw and the kind, with the
+degrees of freedom of both. Where the variances of a kind differ by more than chance would have it, little is borrowed.
+
+Source: Smyth 2004, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
+Experiments", Statistical Applications in Genetics and Molecular Biology 3, section 6.2; at most the degrees of freedom
+of all together, as in his package limma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp, inf, log
+
+import numpy as np
+from scipy.special import digamma, polygamma
+
+from lookalike.statistics.crossed import Estimate
+
+FEWEST = 3  # comparisons that say something of what is common to them
+
+
+def moderated(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Estimates of one kind of comparison, of which each borrows from the others how much seeds vary.
+
+    Args:
+        estimates: differences of one metric, in one unit. Those of a single seed, and those without any variance over
+            seeds, stay as they are, and so do all where fewer than `FEWEST` are left.
+    """
+    able = [place for place, each in enumerate(estimates) if each.seeds > 1 and each.parts[0][0] > 0]
+    if len(able) < FEWEST:
+        return list(estimates)
+    variances = np.array([estimates[place].parts[0][0] * estimates[place].seeds for place in able])
+    freedoms = np.array([estimates[place].parts[0][1] for place in able])
+    common, weight = _prior(variances, freedoms)
+    found = list(estimates)
+    for place, variance, freedom in zip(able, variances, freedoms, strict=True):
+        borrowed = common if weight == inf else (weight * common + freedom * variance) / (weight + freedom)
+        part = (float(borrowed) / estimates[place].seeds, float(min(weight + freedom, freedoms.sum())))
+        found[place] = replace(estimates[place], parts=(part, *estimates[place].parts[1:]))
+    return found
+
+
+def _prior(variances: np.ndarray, freedoms: np.ndarray) -> tuple[float, float]:
+    """Variance that is common, and the degrees of freedom that it counts for, infinite where all are alike."""
+    logs = np.log(variances) - digamma(freedoms / 2) + np.log(freedoms / 2)
+    excess = float(logs.var(ddof=1) - polygamma(1, freedoms / 2).mean())
+    if excess <= 0:
+        return exp(float(logs.mean())), inf
+    half = _inverse_trigamma(excess)
+    return exp(float(logs.mean()) + float(digamma(half)) - log(half)), 2 * half
+
+
+def _inverse_trigamma(value: float) -> float:
+    """Solution x of ``polygamma(1, x) == value``, by Newton's method on its reciprocal, which is nearly straight."""
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        trigamma = float(polygamma(1, x))
+        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-10 * x:
+            break
+    return x
