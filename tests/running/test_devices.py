@@ -17,10 +17,11 @@ with own_device(1, Path(sys.argv[1])) as device:
 """
 
 
-def test_device_files_are_counted_where_nothing_else_is_said(tmp_path):
-    for name in ("nvidia0", "nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"):
+def test_device_files_are_counted_where_nothing_else_is_said_as_cuda_does_whatever_their_names(tmp_path):
+    assert visible_devices({}, tmp_path) == []
+    for name in ("nvidia3", "nvidia10", "nvidia7", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
-    assert visible_devices({}, tmp_path) == ["0", "2", "10"]
+    assert visible_devices({}, tmp_path) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(("value", "devices"), [("", []), ("-1", []), ("1", ["1"]), ("0, 3", ["0", "3"])])

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from lookalike.running import jobs
+from lookalike.running import jobs, machine
 
 EVALUATE = {
     "settings": {},
@@ -43,6 +44,15 @@ def test_a_failing_stage_ends_with_one_line_and_leaves_its_traceback_in_the_log(
     assert "nowhere.safetensors" in first
     assert second == f"log: {log}"
     assert "Traceback" in log.read_text()
+
+
+def test_a_job_with_a_device_that_torch_cannot_use_fails_and_does_not_take_the_cpu(tmp_path, monkeypatch):
+    monkeypatch.delenv(jobs.ADDRESS, raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(machine, "device_files", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match=r"^evaluate: CUDA device 0 is there, but torch .* cannot use it"):
+        jobs.call("evaluate", log=str(tmp_path / "evaluate.log"), gpu=1, **EVALUATE)
 
 
 def test_a_warning_of_the_package_is_marked_in_the_log_of_its_job(tmp_path):

@@ -33,8 +33,13 @@ def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: 
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
         return [name.strip() for name in chosen.split(",") if name.strip() not in ("", "-1")]
-    numbers = [path.name.removeprefix("nvidia") for path in device_folder.glob("nvidia[0-9]*")]
-    return sorted((number for number in numbers if number.isdigit()), key=int)
+    # Counted, as CUDA does: a container keeps the host's name of a file, and may have nvidia3 alone.
+    return [str(number) for number in range(device_files(device_folder))]
+
+
+def device_files(folder: Path = Path("/dev")) -> int:
+    """How many devices the driver has files of."""
+    return sum(path.name.removeprefix("nvidia").isdigit() for path in folder.glob("nvidia[0-9]*"))
 
 
 def jobs_per_device() -> int:
