@@ -60,7 +60,7 @@ def read_all():
     return plan, inputs, evidence, Gate(inputs), Shown(evidence)
 
 
-before_a_call()
+before_a_call(workflow)
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, evidence, gate, shown = read_all()
