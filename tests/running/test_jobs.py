@@ -81,6 +81,24 @@ def test_a_stage_in_a_child_of_the_parent_fails_in_the_same_words(tmp_path, pare
 
 
 @pytest.mark.slow
+def test_a_module_that_cannot_be_imported_fails_the_jobs_that_need_it_and_not_the_parent(tmp_path, monkeypatch):
+    monkeypatch.setenv(jobs.ADDRESS, "")
+    monkeypatch.setattr(jobs, "PRELOADED", ("lookalike.stages.misspelt", "torch"))
+    process = jobs.start_parent(tracked=False)
+    address = Path(os.environ[jobs.ADDRESS])
+    try:
+        while not address.exists():
+            time.sleep(0.05)
+        for stage, reason in (("misspelt", "ModuleNotFoundError: No module named"), ("evaluate", ".*nowhere")):
+            with pytest.raises(SystemExit, match=f"^{stage}: {reason}"):
+                jobs.call(stage, log=str(tmp_path / f"{stage}.log"), **EVALUATE)
+        assert process.poll() is None
+    finally:
+        process.stdin.close()
+        process.wait(timeout=60)
+
+
+@pytest.mark.slow
 def test_the_parent_ends_with_the_call_that_started_it(monkeypatch):
     monkeypatch.setenv(jobs.ADDRESS, "")
     process = jobs.start_parent(tracked=False)

@@ -201,7 +201,8 @@ def _serve(address: str, preloaded: Sequence[str]) -> None:
                 break
             if listener in ready:
                 for name in preloaded:
-                    importlib.import_module(name)
+                    with contextlib.suppress(Exception):  # a job that needs it says in its log what is wrong with it
+                        importlib.import_module(name)
                 connection, _ = listener.accept()
                 child = os.fork()
                 if child == 0:
