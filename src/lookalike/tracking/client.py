@@ -17,7 +17,14 @@ from filelock import FileLock
 
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.tracking.server import AwayError, is_tracked, lower_patience, require_server, tracking_uri
+from lookalike.tracking.server import (
+    AwayError,
+    is_tracked,
+    lower_patience,
+    require_server,
+    tracking_uri,
+    without_password,
+)
 
 # Tags that together name a run; a repeated run replaces its older self.
 IDENTITY = ("scale", "recipe", "dataset", "seed")
@@ -103,7 +110,7 @@ def copy_of(run_id: str) -> Copy:
         ValueError: if there is none, or no MLflow.
     """
     if not is_tracked():
-        raise ValueError(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}")
+        raise ValueError(without_password(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}"))
     try:
         client = connect()
     except AwayError as error:
@@ -113,7 +120,8 @@ def copy_of(run_id: str) -> Copy:
     try:
         return _copy(client.get_run(run_id))
     except MlflowException as error:
-        raise ValueError(f"MLflow run {run_id}: {str(error).splitlines()[0]} ({tracking_uri()})") from None
+        line = f"MLflow run {run_id}: {str(error).splitlines()[0]} ({tracking_uri()})"
+        raise ValueError(without_password(line)) from None
 
 
 def copies_of(identities: Iterable[Mapping[str, str]]) -> list[Copy | None]:

@@ -34,7 +34,7 @@ from lookalike.tracking.sending import (
     send_metrics,
     send_scores,
 )
-from lookalike.tracking.server import ask_server
+from lookalike.tracking.server import ask_server, one_line
 from lookalike.tracking.uses import uses_of, view_of
 
 STAGES = {"evaluation": "evaluate", "segmentation": "segment"}  # that make metrics, by the kind of their files
@@ -97,9 +97,7 @@ def sync(base: Settings, overlay: Settings) -> Iterator[str]:
     except ValueError:
         raise  # a mistake in params/ or the overlay
     except Exception as error:  # whatever a server may raise
-        words = (str(error).splitlines() or ["no message"])[0]
-        reason = ask_server() or f"MLflow: {type(error).__name__}: {words}"
-        raise ValueError(f"{reason}; what was sent stays, calling again goes on") from error
+        raise ValueError(f"{ask_server() or one_line(error)}; what was sent stays, calling again goes on") from error
 
 
 def _sync(client: Any, base: Settings, overlay: Settings) -> Iterator[str]:
