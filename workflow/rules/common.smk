@@ -105,7 +105,7 @@ def loading(wildcards):
 
 
 def committed(file):
-    """A committed file, if there is one; that it is newer than a result is no reason to compare again."""
+    """A committed file, if there is one; that it is newer than a result is no reason to compare again, its content is."""
     return ancient(file) if Path(file).is_file() else []
 
 
