@@ -67,3 +67,9 @@ def test_the_citation_names_the_version_and_the_four_papers():
         path.name for path in (ROOT / "src" / "lookalike" / "methods").iterdir() if (path / "__init__.py").is_file()
     }
     assert {paper["notes"].rsplit(".")[-1] for paper in citation["references"]} == methods
+
+
+def test_an_image_holds_nothing_of_dvc_that_git_does_not_hold_keys_least_of_all():
+    own = (ROOT / ".dvc" / ".gitignore").read_text().split()
+    assert "/config.local" in own
+    assert {f".dvc{path}" for path in own} <= set((ROOT / ".dockerignore").read_text().split())

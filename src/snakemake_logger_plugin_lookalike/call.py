@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -167,8 +168,9 @@ class Call:
 
     def _tick(self) -> None:
         while not self._over.wait(TICK_S):
-            self._terminal.read()
-            self._display.tick()
+            self._terminal.read()  # go on with that, come what may: jobs stand still once their pipe is full
+            with suppress(OSError):  # a terminal that has gone
+                self._display.tick()
 
 
 class DryRun:

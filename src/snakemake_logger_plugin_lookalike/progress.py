@@ -83,7 +83,7 @@ class Progress:
     def by_stage(self) -> dict[str, tuple[int, int, int, float]]:
         """By stage: jobs done, running and planned, and seconds of work of those done."""
         done = Counter(job.rule for job in self.done)
-        running = Counter(job.rule for job in self.running.values())
+        running = Counter(job.rule for job in self._at_work())
         work = dict.fromkeys(self.planned, 0.0)
         for job in self.done:
             work[job.rule] = work.get(job.rule, 0.0) + job.took_s
@@ -106,11 +106,15 @@ class Progress:
         if 2 * unmeasured > sum(left.values()):
             return None
         mean = work / len(self.done)
-        begun = sum(min(now - job.started, means.get(job.rule, mean)) for job in self.running.values())
+        begun = sum(min(now - job.started, means.get(job.rule, mean)) for job in self._at_work())
         rest = sum(number * means.get(rule, mean) for rule, number in left.items()) - begun
-        first = min(job.started for job in (*self.done, *self.running.values()))
+        first = min(job.started for job in (*self.done, *self._at_work()))
         at_once = (work + begun) / max(now - first, 1e-9)  # jobs at a time, pauses between them counted
         return max(rest, 0.0) / max(at_once, 1e-9)
+
+    def _at_work(self) -> list[Job]:
+        """Of this moment: one thread draws the state while another adds jobs and takes them away."""
+        return list(self.running.values())
 
     def results(self) -> list[str]:
         """What the call was for: of jobs whose files no other job has read, the one file of a folder, or how many.

@@ -67,6 +67,27 @@ def test_results_in_many_folders_are_named_by_what_they_have_in_common():
     assert progress.results() == ["results/ci/traces/ (9 files)"]
 
 
+def test_jobs_that_begin_and_end_while_the_state_is_drawn_do_not_disturb_it():
+    class Ending(Job):
+        """Ends as it is looked at, as in another thread."""
+
+        @property
+        def rule(self):
+            progress.running.pop(2, None)
+            return "train"
+
+        @rule.setter
+        def rule(self, value):
+            pass
+
+    progress = Progress({"train": 3}, 0.0)
+    run(progress, 0, "train", 0.0, 4.0)
+    for ask in (progress.by_stage, lambda: progress.left_s(4.0)):
+        for number in (1, 2):
+            progress.begin(number, Ending("train", "", None, [], [], 1.0))
+        assert ask()
+
+
 def test_a_failed_job_is_neither_done_nor_running():
     progress = Progress({"train": 1}, 0.0)
     progress.begin(1, job("train", 0.0))

@@ -2,6 +2,11 @@
 
 import subprocess
 import sys
+import time
+
+from snakemake_logger_plugin_lookalike import call as calls
+from snakemake_logger_plugin_lookalike.call import Call
+from snakemake_logger_plugin_lookalike.terminal import Terminal
 
 PLAY = """
 import subprocess, sys
@@ -25,3 +30,24 @@ def test_only_this_process_prints_between_take_and_give_back():
     done = subprocess.run([sys.executable, "-c", PLAY], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "of this process\nafterwards\nat the end\n"
+
+
+def test_what_jobs_print_is_read_on_where_nobody_sees_the_call_any_more(monkeypatch):
+    class Gone(Terminal):
+        times = 0
+
+        def read(self):
+            self.times += 1
+
+    def fail(self):
+        raise OSError("Input/output error")
+
+    monkeypatch.setattr(calls, "TICK_S", 0.01)
+    monkeypatch.setattr(calls.Lines, "tick", fail)
+    terminal = Gone(lambda line: None)
+    call = Call({"train": 1}, terminal, quiet={"all"}, colour=False)
+    deadline = time.monotonic() + 10
+    while terminal.times < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    call.end("", [])

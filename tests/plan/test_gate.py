@@ -30,6 +30,18 @@ def test_without_committed_traces_none_is_compared(gate, tmp_path, monkeypatch):
     assert gate.traces()
 
 
+def test_other_committed_numbers_or_traces_are_another_comparison(gate, tmp_path, monkeypatch):
+    assert gate.committed().keys() == {gate.reference, gate.reference_traces}
+    monkeypatch.chdir(tmp_path)
+    assert gate.committed() == {}
+    (tmp_path / "results" / "reference").mkdir(parents=True)
+    (tmp_path / gate.reference).write_text("[]")
+    before = gate.committed()
+    (tmp_path / gate.reference).write_text("[1]")
+    assert before.keys() == gate.committed().keys() == {gate.reference}
+    assert before != gate.committed()
+
+
 def test_a_mutation_asks_for_the_recipes_that_it_must_show_in(gate):
     assert len(gate.mutations) == 20
     for name in gate.mutations:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -17,10 +18,11 @@ with own_device(1, Path(sys.argv[1])) as device:
 """
 
 
-def test_device_files_are_counted_where_nothing_else_is_said(tmp_path):
-    for name in ("nvidia0", "nvidia10", "nvidia2", "nvidiactl", "nvidia-uvm"):
+def test_device_files_are_counted_where_nothing_else_is_said_as_cuda_does_whatever_their_names(tmp_path):
+    assert visible_devices({}, tmp_path) == []
+    for name in ("nvidia3", "nvidia10", "nvidia7", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
-    assert visible_devices({}, tmp_path) == ["0", "2", "10"]
+    assert visible_devices({}, tmp_path) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(("value", "devices"), [("", []), ("-1", []), ("1", ["1"]), ("0, 3", ["0", "3"])])
@@ -29,8 +31,11 @@ def test_the_environment_decides_where_it_says_something(tmp_path, value, device
     assert visible_devices({"CUDA_VISIBLE_DEVICES": value}, tmp_path) == devices
 
 
-def test_jobs_started_together_get_different_devices_and_a_killed_one_frees_its_own(tmp_path, monkeypatch):
+@pytest.mark.parametrize("allocation", [{}, {"SLURM_JOB_ID": "17"}], ids=["no scheduler", "one allocation of SLURM"])
+def test_jobs_started_together_get_different_devices_and_a_killed_one_frees_its_own(allocation, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    for name, value in allocation.items():
+        monkeypatch.setenv(name, value)
     jobs = [
         subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -79,11 +84,16 @@ def test_a_number_of_jobs_that_no_device_can_take_is_refused(monkeypatch, said):
         loading_threads()
 
 
-def test_a_job_of_slurm_takes_the_device_that_it_was_given_beside_others_of_its_number(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "values"), [("SLURM_JOB_ID", ("17", "18")), ("SLURM_STEP_GPUS", ("2", "3"))])
+def test_jobs_and_steps_of_slurm_take_devices_of_their_own_beside_others_of_their_number(
+    name, values, tmp_path, monkeypatch
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    with own_device(1, tmp_path) as first, own_device(1, tmp_path) as second:
-        assert first == second == "0"
+    with ExitStack() as held:
+        for value in values:
+            monkeypatch.setenv(name, value)
+            assert held.enter_context(own_device(1, tmp_path)) == "0"
 
 
 def test_a_job_without_a_device_sees_none(monkeypatch):

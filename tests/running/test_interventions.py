@@ -11,7 +11,7 @@ from lookalike.running.interventions import VARIABLE, before_a_call, before_its_
 @pytest.fixture
 def workflow(monkeypatch):
     monkeypatch.setattr(jobs, "start_parent", lambda *, tracked: f"parent, tracked: {tracked}")
-    return SimpleNamespace(local_exec=True, scheduler=SimpleNamespace(job_rate_limiter="limit"))
+    return SimpleNamespace(is_main_process=True, local_exec=True, scheduler=SimpleNamespace(job_rate_limiter="limit"))
 
 
 @pytest.mark.parametrize(("value", "plain"), [("", False), ("0", False), ("1", True), ("yes", True)])
@@ -36,17 +36,30 @@ def test_jobs_of_a_scheduler_have_no_parent_here_and_keep_the_limit(workflow, mo
     assert workflow.scheduler.job_rate_limiter == "limit"
 
 
-def test_locks_of_dead_calls_stay_where_the_call_is_plain(tmp_path, monkeypatch):
-    lock = tmp_path / ".snakemake" / "locks" / "0.input.lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
+@pytest.fixture
+def lock(tmp_path, monkeypatch):
+    path = tmp_path / ".snakemake" / "locks" / "0.input.lock"
+    path.parent.mkdir(parents=True)
+    path.touch()
     monkeypatch.chdir(tmp_path)
+    return path
+
+
+def test_locks_of_dead_calls_stay_where_the_call_is_plain(workflow, lock, monkeypatch):
     monkeypatch.setenv(VARIABLE, "1")
-    before_a_call()
+    before_a_call(workflow)
     assert lock.exists()
     monkeypatch.delenv(VARIABLE)
-    before_a_call()
+    before_a_call(workflow)
     assert not lock.exists()
+
+
+def test_a_job_on_another_machine_does_not_pass_for_a_call_that_is_alive(workflow, lock, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    workflow.is_main_process = False
+    before_a_call(workflow)
+    assert lock.exists()
+    assert not (lock.parents[1] / "alive.lock").exists()
 
 
 def test_all_four_are_told_in_one_place():

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from lookalike.running import jobs
+from lookalike.running import jobs, machine
 
 EVALUATE = {
     "settings": {},
@@ -45,6 +46,15 @@ def test_a_failing_stage_ends_with_one_line_and_leaves_its_traceback_in_the_log(
     assert "Traceback" in log.read_text()
 
 
+def test_a_job_with_a_device_that_torch_cannot_use_fails_and_does_not_take_the_cpu(tmp_path, monkeypatch):
+    monkeypatch.delenv(jobs.ADDRESS, raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(machine, "device_files", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit, match=r"^evaluate: CUDA device 0 is there, but torch .* cannot use it"):
+        jobs.call("evaluate", log=str(tmp_path / "evaluate.log"), gpu=1, **EVALUATE)
+
+
 def test_a_warning_of_the_package_is_marked_in_the_log_of_its_job(tmp_path):
     with jobs.job_log("split", str(tmp_path / "log")):
         print("said")
@@ -68,6 +78,24 @@ def test_a_stage_in_a_child_of_the_parent_fails_in_the_same_words(tmp_path, pare
             jobs.call("evaluate", log=str(tmp_path / "evaluate.log"), **EVALUATE)
         messages.append(stopped.value.code)
     assert messages[0] == messages[1]
+
+
+@pytest.mark.slow
+def test_a_module_that_cannot_be_imported_fails_the_jobs_that_need_it_and_not_the_parent(tmp_path, monkeypatch):
+    monkeypatch.setenv(jobs.ADDRESS, "")
+    monkeypatch.setattr(jobs, "PRELOADED", ("lookalike.stages.misspelt", "torch"))
+    process = jobs.start_parent(tracked=False)
+    address = Path(os.environ[jobs.ADDRESS])
+    try:
+        while not address.exists():
+            time.sleep(0.05)
+        for stage, reason in (("misspelt", "ModuleNotFoundError: No module named"), ("evaluate", ".*nowhere")):
+            with pytest.raises(SystemExit, match=f"^{stage}: {reason}"):
+                jobs.call(stage, log=str(tmp_path / f"{stage}.log"), **EVALUATE)
+        assert process.poll() is None
+    finally:
+        process.stdin.close()
+        process.wait(timeout=60)
 
 
 @pytest.mark.slow

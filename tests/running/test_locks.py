@@ -1,5 +1,7 @@
 """Locks of killed calls do not block, locks of living ones stay."""
 
+import errno
+import os
 import subprocess
 import sys
 
@@ -26,6 +28,21 @@ def test_locks_left_by_a_killed_call_are_dropped(tmp_path, monkeypatch):
     leave_locks(tmp_path)
     assert drop_locks_of_the_dead(tmp_path) == 1
     assert not list((tmp_path / "locks").glob("*.lock"))
+
+
+def test_a_folder_without_locks_of_the_kernel_leaves_it_to_the_user_who_is_alive(tmp_path, monkeypatch, capsys):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(calls.fcntl, "flock", refuse)
+    assert drop_locks_of_the_dead(tmp_path) == 0
+    assert capsys.readouterr().err == ""  # nothing is locked
+    leave_locks(tmp_path)
+    assert drop_locks_of_the_dead(tmp_path) == 0
+    assert (tmp_path / "locks" / "0.output.lock").exists()
+    said = capsys.readouterr().err
+    assert said.startswith(f"{tmp_path}: Function not implemented, so a killed call cannot be told")
+    assert said.endswith("if none is at work here, `snakemake --unlock`\n")
 
 
 def test_locks_stay_while_another_call_lives_and_go_when_it_is_killed(tmp_path, monkeypatch):

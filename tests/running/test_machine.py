@@ -2,13 +2,14 @@
 
 import mmap
 import platform
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 
 from lookalike.running import machine
-from lookalike.running.machine import device_name, job_device, peak_megabytes, resident_megabytes
+from lookalike.running.machine import check_device, device_name, job_device, peak_megabytes, resident_megabytes
 
 CPU = torch.device("cpu")
 
@@ -16,6 +17,18 @@ CPU = torch.device("cpu")
 def test_without_a_device_to_be_seen_a_job_computes_on_the_cpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert job_device() == CPU
+
+
+@pytest.mark.parametrize(
+    ("device", "files", "usable", "refused"),
+    [("0", 1, False, True), ("0", 1, True, False), ("0", 0, False, False), (None, 1, False, False)],
+    ids=["no torch for it", "all is well", "a device in name", "a job without a device"],
+)
+def test_a_device_that_torch_cannot_use_is_no_reason_to_take_the_cpu(device, files, usable, refused, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: usable)
+    monkeypatch.setattr(machine, "device_files", lambda: files)
+    with pytest.raises(ValueError, match=r"^CUDA device 0 is there, but torch .* use it") if refused else nullcontext():
+        check_device(device)
 
 
 @pytest.mark.gpu

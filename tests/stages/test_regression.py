@@ -117,14 +117,17 @@ def test_a_trace_that_differs_closes_the_gate_with_one_line_that_says_where(tmp_
         regression(tables, reference=reference, report=str(tmp_path / "report.md"), **traces)
 
 
-def test_unbroken_runs_are_held_against_each_other(tmp_path, manifest):
+def test_unbroken_runs_are_held_against_each_other(tmp_path, manifest, capsys):
     settings = {f"s{number}": table(tmp_path / str(number), manifest, number * 1e-6) for number in range(5)}
     unbroken(settings, report=str(tmp_path / "unbroken.md"))
     assert "| s4" in (tmp_path / "unbroken.md").read_text()
     broken = pd.read_csv(settings["s4"]["table"])
     broken.assign(mean=broken["mean"] / 2).to_csv(settings["s4"]["table"], index=False)
-    with pytest.raises(ValueError, match=r"closes on unbroken runs: .*s4"):
-        unbroken(settings, report=str(tmp_path / "unbroken.md"))
+    capsys.readouterr()
+    with pytest.raises(ValueError, match=r"closes on unbroken runs: .*s4, see the log$"):
+        unbroken(settings, report=str(tmp_path / "broken.md"))
+    assert not (tmp_path / "broken.md").exists()
+    assert "| s4" in capsys.readouterr().out
 
 
 def _with_self_matches(*arguments, **options):

@@ -12,6 +12,7 @@ import pytest
 
 from lookalike.files import write_json
 from lookalike.tracking import Tracked, copies_of, copy_of, identity_of, log_scores, metric_name
+from lookalike.tracking.runs import attempt
 from tracked import IDENTITY, closed_port, make_runs, result, runs_in, silent_server
 
 ABOUT = {"settings": {"loss": {"name": "margin", "margin": 0.2}}, "seed": 0, "data": "0123456789abcdef"}
@@ -182,3 +183,15 @@ def test_a_run_is_read_back_by_its_id_and_by_its_tags(uri):
     assert copies_of([IDENTITY, IDENTITY | {"seed": "1"}, IDENTITY | {"scale": "ci"}]) == [copy, None, None]
     with pytest.raises(ValueError, match="0000 not found"):
         copy_of("0" * 32)
+
+
+def test_an_error_of_mlflow_is_one_line_in_the_log_of_a_job_and_shows_no_password(params, monkeypatch, capsys):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ann:secret@host:5000")
+    monkeypatch.setattr("lookalike.tracking.runs.ask_server", lambda: "")
+
+    def fail():
+        raise RuntimeError("http://ann:secret@host:5000/api answers nonsense\nmore of it")
+
+    assert not attempt(fail, "this run is tracked no further")
+    said = "MLflow: RuntimeError: http://host:5000/api answers nonsense; this run is tracked no further\n"
+    assert capsys.readouterr().out == said

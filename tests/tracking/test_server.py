@@ -1,5 +1,6 @@
 """Whether a server is there is found out once, and soon."""
 
+import base64
 import os
 import socketserver
 import sqlite3
@@ -17,8 +18,10 @@ from lookalike.tracking.server import (
     AwayError,
     ask_server,
     lower_patience,
+    one_line,
     recently_away,
     require_server,
+    without_password,
 )
 from tracked import closed_port, silent_server
 
@@ -30,8 +33,10 @@ def at(params, monkeypatch):
 
 class Answering(BaseHTTPRequestHandler):
     status = 200
+    authorization = "of nobody yet"
 
     def do_GET(self):
+        type(self).authorization = self.headers["Authorization"]
         self.send_response(self.status)
         self.end_headers()
 
@@ -100,6 +105,39 @@ def test_whoever_refuses_is_there_but_not_a_proxy_without_its_server(at, server,
     server.RequestHandlerClass.status = status
     at(f"http://127.0.0.1:{server.server_address[1]}/some/path/")
     assert ("answers 503" in ask_server()) == away
+
+
+def test_a_server_is_asked_with_the_user_and_the_password_of_its_address(at, server):
+    at(f"http://ann:p%40ss:word@127.0.0.1:{server.server_address[1]}")
+    assert ask_server() == ""
+    kind, _, told = server.RequestHandlerClass.authorization.partition(" ")
+    assert (kind, base64.b64decode(told)) == ("Basic", b"ann:p@ss:word")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Max retries: http://ann:p%40ss@host:5000/api",
+        "Max retries: http://ann:p@ss@host:5000/api",
+        "Max retries: 'ann:p@ss@host:5000'",
+        "nonnumeric port: 'p%40ss@host:5000'",
+    ],
+)
+def test_no_error_shows_the_password_of_an_address(at, text):
+    at("http://ann:p%40ss@host:5000")
+    assert "ss@" not in without_password(text)
+    assert one_line(OSError(f"{text}\nmore")) == f"MLflow: OSError: {without_password(text)}"
+    assert without_password(text).startswith(text[:11])
+    at("http://host:5000")
+    assert without_password(text) == text
+
+
+def test_a_server_that_is_away_leaves_no_password_on_the_terminal_or_on_the_disk(at, params):
+    with closed_port() as uri:
+        at(uri.replace("http://", "http://ann:secret@"))
+        assert ask_server().startswith(f"MLflow: {uri} is away (Connection refused)")
+        assert recently_away()
+    assert "secret" not in (params.parent / ".snakemake" / "mlflow_away.json").read_text()
 
 
 def test_a_database_that_nobody_serves_and_a_file_that_is_none_are_away(at, tmp_path):

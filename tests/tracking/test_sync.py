@@ -9,6 +9,8 @@ import pytest
 from lookalike.command import main
 from lookalike.parameters import read
 from lookalike.stages.track import track
+from lookalike.tracking import Tracked
+from lookalike.tracking.client import is_own
 from tracked import closed_port, make_runs, mlflow_server, result, runs_in
 
 pytestmark = pytest.mark.slow
@@ -91,6 +93,44 @@ def test_what_was_tracked_while_it_was_made_is_there_and_what_was_cut_short_is_m
     assert sync(capsys)[1].out == "mini: 2 runs: 1 sent, 1 completed; 0 tables\n"
     assert runs_in(uri)["margin"].info.run_id == runs["margin"].info.run_id
     assert sync(capsys)[1].out == "mini: 2 runs: 2 there already; 0 tables\n"
+
+
+def test_a_training_at_work_is_left_alone_though_older_scores_of_it_lie_here(params, uri, capsys):
+    make_runs(params.parent, tracked=True)
+    model, history = (Path(result(params.parent, "models", ending=ending)) for ending in ("safetensors", "csv"))
+    kept = history.read_bytes()
+    model.unlink()  # as Snakemake does before it trains again
+    history.unlink()
+    with Tracked(str(model), {}):
+        at_work = runs_in(uri)["margin"].info
+        assert at_work.status == "RUNNING"
+        assert sync(capsys)[1].out == "mini: 2 runs: 1 there already, 1 at work; 0 tables\n"
+        assert runs_in(uri)["margin"].info.run_id == at_work.run_id
+    import mlflow
+
+    # It has left its files, but MLflow was not told that it has ended.
+    history.write_bytes(kept)
+    metrics = Path(result(params.parent, "metrics"))
+    metrics.write_bytes(metrics.read_bytes())
+    mlflow.MlflowClient(uri).set_terminated(at_work.run_id, "RUNNING")
+    assert sync(capsys)[1].out == "mini: 2 runs: 1 sent, 1 there already; 0 tables\n"
+
+
+def test_each_of_two_people_at_one_server_has_runs_of_their_own(params, uri, capsys, monkeypatch):
+    make_runs(params.parent, tracked=True)
+    mine = {run.info.run_id for run in runs_in(uri).values()}
+    monkeypatch.setenv("LOGNAME", "somebody_else")
+    assert sync(capsys)[1].out == "mini: 2 runs: 2 sent; 0 tables\n"
+    assert sync(capsys)[1].out == "mini: 2 runs: 2 there already; 0 tables\n"
+    make_runs(params.parent, tracked=True)
+    import mlflow
+
+    client = mlflow.MlflowClient(uri)
+    found = client.search_runs([client.get_experiment_by_name("lookalike-mini").experiment_id])
+    assert {run.info.run_id for run in found if run.data.tags["mlflow.user"] != "somebody_else"} == mine
+    assert len(found) == 4
+    client.delete_tag(found[0].info.run_id, "mlflow.user")  # of older code: whoever finds it replaces it
+    assert is_own(client.get_run(found[0].info.run_id))
 
 
 def test_a_table_tags_only_the_runs_that_fill_it_with_its_rows(params, uri):

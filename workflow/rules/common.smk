@@ -60,7 +60,7 @@ def read_all():
     return plan, inputs, evidence, Gate(inputs), Shown(evidence)
 
 
-before_a_call()
+before_a_call(workflow)
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, evidence, gate, shown = read_all()
@@ -105,7 +105,7 @@ def loading(wildcards):
 
 
 def committed(file):
-    """A committed file, if there is one; that it is newer than a result is no reason to compare again."""
+    """A committed file, if there is one; that it is newer than a result is no reason to compare again, its content is."""
     return ancient(file) if Path(file).is_file() else []
 
 

@@ -32,6 +32,7 @@ rule regression:
     params:
         tables=evidence.table_files,
         traces=gate.compared_traces,
+        committed=gate.committed,
         code=inputs.code("lookalike.stages.regression:regression"),
     message:
         "Hold tables and traces against the committed ones"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lookalike.data.checksums import file_digest
 from lookalike.parameters import Settings
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
@@ -36,6 +37,11 @@ class Gate:
     def compared_traces(self, wildcards: Any = None) -> dict[str, str]:
         """Files of the traces that there are committed ones of."""
         return self.traces() if Path(self.reference_traces).is_file() else {}
+
+    def committed(self, wildcards: Any = None) -> dict[str, str]:
+        """Digests of the committed numbers and traces, as far as there are any: others want another comparison."""
+        files = [file for file in (self.reference, self.reference_traces) if Path(file).is_file()]
+        return {file: file_digest(Path(file)) for file in files}
 
     def mutation(self, wildcards: Any) -> Settings:
         """Entry of a mutation."""

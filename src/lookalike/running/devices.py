@@ -17,7 +17,8 @@ from pathlib import Path
 from lookalike.running.posix import fcntl
 
 SHARING = "LOOKALIKE_JOBS_PER_DEVICE"
-SCHEDULED = "SLURM_JOB_ID"  # where SLURM has chosen the device, which may have the number of another job's
+# What SLURM names an allocation by, and what of it a step has: devices of another one may have the same numbers.
+ALLOCATION = ("SLURM_JOB_ID", "SLURM_STEP_GPUS")
 
 
 def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: Path = Path("/dev")) -> list[str]:
@@ -33,8 +34,13 @@ def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: 
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
         return [name.strip() for name in chosen.split(",") if name.strip() not in ("", "-1")]
-    numbers = [path.name.removeprefix("nvidia") for path in device_folder.glob("nvidia[0-9]*")]
-    return sorted((number for number in numbers if number.isdigit()), key=int)
+    # Counted, as CUDA does: a container keeps the host's name of a file, and may have nvidia3 alone.
+    return [str(number) for number in range(device_files(device_folder))]
+
+
+def device_files(folder: Path = Path("/dev")) -> int:
+    """How many devices the driver has files of."""
+    return sum(path.name.removeprefix("nvidia").isdigit() for path in folder.glob("nvidia[0-9]*"))
 
 
 def jobs_per_device() -> int:
@@ -64,12 +70,13 @@ def loading_threads() -> int:
 def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | None]:
     """Hold a place on one device for as long as the context lasts, and hide all others from CUDA.
 
-    Must be entered before CUDA is first used in this process. Waits while every place is taken, but in a job of SLURM,
-    which has a device of its own.
+    Must be entered before CUDA is first used in this process. Waits while every place is taken, by jobs of this user
+    and, under SLURM, of this allocation.
 
     Args:
         wanted: devices asked for, 0 or 1. With 0 CUDA is hidden altogether.
-        lock_folder: where the locks lie; on a local disk, since network file systems do not keep such locks.
+        lock_folder: where the folder with the locks lies; on a local disk, since network file systems do not keep such
+            locks.
 
     Yields:
         The identifier of the device, ``None`` for a job without one.
@@ -86,11 +93,8 @@ def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | N
         return
     if not devices:
         raise ValueError("gpu=1, but no CUDA device is visible")
-    if SCHEDULED in os.environ:
-        os.environ["CUDA_VISIBLE_DEVICES"] = devices[0]
-        yield devices[0]
-        return
-    folder = lock_folder or Path(tempfile.gettempdir()) / f"lookalike-devices-{os.getuid()}"
+    parts = ["lookalike-devices", str(os.getuid()), *(os.environ[name] for name in ALLOCATION if name in os.environ)]
+    folder = (lock_folder or Path(tempfile.gettempdir())) / "-".join(parts)
     folder.mkdir(exist_ok=True)
     descriptor, device = _first_free(devices, folder)
     try:

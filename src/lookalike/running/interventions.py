@@ -28,11 +28,16 @@ def is_plain() -> bool:
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
-def before_a_call() -> None:
-    """Let a call go on where one was killed."""
+def before_a_call(workflow: Any) -> None:
+    """Let a call go on where one was killed.
+
+    Args:
+        workflow: Snakemake's object of the call. One that a call has sent to a node for a single job is no call: it
+            would seem alive in a queue, long after the call itself was killed.
+    """
     from lookalike.running.locks import drop_locks_of_the_dead
 
-    if not is_plain():
+    if workflow.is_main_process and not is_plain():
         drop_locks_of_the_dead()
 
 

@@ -28,6 +28,7 @@ from typing import Any, TextIO
 
 from lookalike.running.devices import own_device
 from lookalike.running.ending import GRACE_S, Terminated, listening
+from lookalike.running.machine import check_device
 from lookalike.running.records import Recording
 
 ADDRESS = "LOOKALIKE_PARENT"  # environment variable with the socket of the preloaded parent
@@ -96,9 +97,10 @@ def _perform(request: dict[str, Any]) -> str:
     with (
         _logged(request["log"]) as failures,
         _threads(request["threads"]),
-        own_device(request["gpu"]),
+        own_device(request["gpu"]) as device,
         Recording(request.get("job")),
     ):
+        check_device(device)
         module = importlib.import_module(f"lookalike.stages.{request['stage']}")
         with listening():  # and not any more once it has left its results
             getattr(module, request["stage"])(**request["arguments"])
@@ -199,7 +201,8 @@ def _serve(address: str, preloaded: Sequence[str]) -> None:
                 break
             if listener in ready:
                 for name in preloaded:
-                    importlib.import_module(name)
+                    with contextlib.suppress(Exception):  # a job that needs it says in its log what is wrong with it
+                        importlib.import_module(name)
                 connection, _ = listener.accept()
                 child = os.fork()
                 if child == 0:

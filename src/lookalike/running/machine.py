@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lookalike.running.devices import device_files
+
 if TYPE_CHECKING:  # importing it takes seconds, which stages without tensors need not spend
     import torch
 
@@ -17,6 +19,26 @@ def job_device() -> torch.device:
     import torch
 
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def check_device(device: str | None) -> None:
+    """Refuse a job whose device torch cannot use: `job_device` would give it the CPU, for days and without a word.
+
+    A device in name, on a machine without any, leaves a job on the CPU: some set ``CUDA_VISIBLE_DEVICES`` everywhere.
+
+    Args:
+        device: as `own_device` yields it.
+
+    Raises:
+        ValueError: if there is a device and no CUDA.
+    """
+    import torch
+
+    if device is not None and device_files() and not torch.cuda.is_available():
+        raise ValueError(
+            f"CUDA device {device} is there, but torch {torch.__version__} cannot use it: install a torch with CUDA "
+            "and the driver that it wants (`nvidia-smi` tells yours), or set CUDA_VISIBLE_DEVICES= to take the CPU"
+        )
 
 
 def device_name(device: torch.device) -> str:

@@ -7,7 +7,7 @@ and ``lookalike track sync`` sends later what is missing. This is the only packa
 from lookalike.tracking.client import IDENTITY, Copy, copies_of, copy_of, flat, identity_of, metric_name
 from lookalike.tracking.rows import Uses, View, tag_runs
 from lookalike.tracking.runs import Tracked, log_scores
-from lookalike.tracking.server import AwayError, ask_server, is_tracked, recently_away
+from lookalike.tracking.server import AwayError, ask_server, is_tracked, one_line, recently_away
 
 __all__ = [
     "IDENTITY",
@@ -24,6 +24,7 @@ __all__ = [
     "is_tracked",
     "log_scores",
     "metric_name",
+    "one_line",
     "recently_away",
     "tag_runs",
 ]

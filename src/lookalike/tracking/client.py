@@ -1,11 +1,13 @@
 """MLflow's client, and what it holds of runs.
 
-A run is named by its tags `IDENTITY`, which are read off the path of its results. All runs of a scale lie in one
-experiment, so that everything that is compared lies in one list.
+A run is named by its tags `IDENTITY`, which are read off the path of its results, and by its user: several people who
+share a server each have theirs. All runs of a scale lie in one experiment, so that everything that is compared lies in
+one list.
 """
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,10 +19,18 @@ from filelock import FileLock
 
 from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.tracking.server import AwayError, is_tracked, lower_patience, require_server, tracking_uri
+from lookalike.tracking.server import (
+    AwayError,
+    is_tracked,
+    lower_patience,
+    require_server,
+    tracking_uri,
+    without_password,
+)
 
 # Tags that together name a run; a repeated run replaces its older self.
 IDENTITY = ("scale", "recipe", "dataset", "seed")
+USER = "mlflow.user"  # the tag that MLflow's page shows as a run's user
 LONGEST_TAG = 5000  # characters, of which every version of MLflow keeps all
 LONGEST_PARAMETER = 500
 
@@ -45,6 +55,19 @@ def identity_of(result: Path | str) -> dict[str, str]:
 def identity_in(tags: Mapping[str, str]) -> tuple[str, ...]:
     """The values of `IDENTITY` among some tags."""
     return tuple(tags.get(name, "") for name in IDENTITY)
+
+
+def user() -> str:
+    """Who makes runs here."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        return str(os.getuid())
+
+
+def is_own(run: Any) -> bool:
+    """Whether a run is this user's, or one of older code, which named no user."""
+    return bool(run.data.tags.get(USER, user()) == user())
 
 
 def connect() -> Any:
@@ -86,14 +109,14 @@ def experiment_of(client: Any, scale: str) -> str:
 
 
 def find(client: Any, identity: Mapping[str, str], experiment: str = "") -> Any:
-    """The newest run of an identity, ``None`` if there is none."""
+    """The newest run of an identity and of this user, ``None`` if there is none."""
     if not experiment:
         known = client.get_experiment_by_name(f"lookalike-{identity['scale']}")
         if known is None:
             return None
         experiment = known.experiment_id
     condition = " and ".join(f"tags.{key} = '{identity[key]}'" for key in IDENTITY)
-    return next(iter(client.search_runs([experiment], condition, max_results=1)), None)
+    return next(filter(is_own, client.search_runs([experiment], condition)), None)
 
 
 def copy_of(run_id: str) -> Copy:
@@ -103,7 +126,7 @@ def copy_of(run_id: str) -> Copy:
         ValueError: if there is none, or no MLflow.
     """
     if not is_tracked():
-        raise ValueError(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}")
+        raise ValueError(without_password(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}"))
     try:
         client = connect()
     except AwayError as error:
@@ -113,7 +136,8 @@ def copy_of(run_id: str) -> Copy:
     try:
         return _copy(client.get_run(run_id))
     except MlflowException as error:
-        raise ValueError(f"MLflow run {run_id}: {str(error).splitlines()[0]} ({tracking_uri()})") from None
+        line = f"MLflow run {run_id}: {str(error).splitlines()[0]} ({tracking_uri()})"
+        raise ValueError(without_password(line)) from None
 
 
 def copies_of(identities: Iterable[Mapping[str, str]]) -> list[Copy | None]:

@@ -27,7 +27,7 @@ from lookalike.tracking.sending import (
     send_metrics,
     send_scores,
 )
-from lookalike.tracking.server import AwayError, ask_server
+from lookalike.tracking.server import AwayError, ask_server, one_line
 
 
 class Tracked:
@@ -151,7 +151,7 @@ def attempt(action: Callable[[], Any], otherwise: str) -> bool:
         print(error)
     except Exception as error:  # whatever a server may raise
         away = ask_server()  # so that later jobs need not find out for themselves
-        print(away or f"MLflow: {type(error).__name__}: {error}; {otherwise}")
+        print(away or f"{one_line(error)}; {otherwise}")
     else:
         return True
     return False

@@ -19,7 +19,7 @@ from typing import Any
 from lookalike.files import read_json
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.paths import project_root
-from lookalike.tracking.client import LONGEST_PARAMETER, experiment_of, find, flat, metric_name
+from lookalike.tracking.client import LONGEST_PARAMETER, USER, experiment_of, find, flat, metric_name, user
 
 FACTS = ("seed", "code", "classes", "data", "weights", "selected_epoch")  # what a model's file says beside its settings
 AT_ONCE = {"metrics": 1000, "params": 100, "tags": 100}  # what MLflow takes in one request
@@ -41,7 +41,7 @@ def create(
     start: float,
     digest: str = "",
 ) -> str:
-    """Start the run of an identity, in the place of an older one.
+    """Start the run of an identity, in the place of an older one of the same user.
 
     Args:
         client: client of MLflow.
@@ -66,7 +66,7 @@ def create(
         client,
         run,
         params=parameters,
-        tags={**identity, **tags, "mlflow.source.name": f"lookalike {identity['recipe']}"},
+        tags={**identity, **tags, USER: user(), "mlflow.source.name": f"lookalike {identity['recipe']}"},
     )
     if digest := (digest or parameters.get("data", "")):
         source = json.dumps({"uri": f"splits/{identity['dataset']}.csv"})

@@ -6,8 +6,10 @@ job. Here a call asks once, within `ANSWER_S`, and leaves what it found in a sma
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 import socket
 import sqlite3
 import ssl
@@ -17,8 +19,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, urlsplit
-from urllib.request import urlopen
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import Request, urlopen
 
 from lookalike.files import read_json, write_text
 from lookalike.paths import project_root
@@ -66,11 +68,11 @@ def ask_server(within: float = ANSWER_S) -> str:
     if not reason:
         _record().unlink(missing_ok=True)
         return ""
-    line = (
-        f"MLflow: {_shown(uri)} is away ({reason}); results do not depend on it, and "
+    line = without_password(
+        f"MLflow: {uri} is away ({reason}); results do not depend on it, and "
         "`lookalike track sync` sends the runs when it is back"
     )
-    write_text(_record(), json.dumps({"uri": uri, "line": line}) + "\n")
+    write_text(_record(), json.dumps({"uri": without_password(uri), "line": line}) + "\n")
     return line
 
 
@@ -90,13 +92,28 @@ def recently_away() -> str:
         record, age = read_json(_record()), time.time() - _record().stat().st_mtime
     except (OSError, ValueError):
         return ""
-    return str(record["line"]) if record["uri"] == tracking_uri() and age < PATIENCE_S else ""
+    return str(record["line"]) if record["uri"] == without_password(tracking_uri()) and age < PATIENCE_S else ""
 
 
 def lower_patience() -> None:
     """Let MLflow's requests end soon, unless the user wants something else."""
     for name, value in REQUESTS.items():
         os.environ.setdefault(name, value)
+
+
+def without_password(text: str) -> str:
+    """A text without user and password of the address that runs go to."""
+    user = urlsplit(tracking_uri()).netloc.rpartition("@")[0]
+    secret = user.partition(":")[2] or user
+    for form in {secret, unquote(secret)} - {""}:
+        text = re.sub(rf"[^\s/'\"]*{re.escape(form)}@", "", text)
+    return text
+
+
+def one_line(error: Exception) -> str:
+    """What MLflow says of an error, whatever it is."""
+    words = (str(error).splitlines() or ["no message"])[0]
+    return without_password(f"MLflow: {type(error).__name__}: {words}")
 
 
 def _record() -> Path:
@@ -118,15 +135,19 @@ def _fault_of(uri: str, within: float) -> str:
     kind = address.scheme.partition("+")[0]
     try:
         if kind in ("http", "https"):
-            return _fault_of_server(uri, within)
+            return _fault_of_server(address, within)
         return _fault_of_database(address, DATABASE_PORTS[kind], within) if kind in DATABASE_PORTS else ""
     except (OSError, ValueError) as error:
         return str(error)
 
 
-def _fault_of_server(uri: str, within: float) -> str:
+def _fault_of_server(address: SplitResult, within: float) -> str:
+    user, _, host = address.netloc.rpartition("@")
+    request = Request(f"{address._replace(netloc=host).geturl().rstrip('/')}/health")
+    if user:  # which urllib would take for a part of the host's name
+        request.add_header("Authorization", f"Basic {base64.b64encode(unquote(user).encode()).decode()}")
     try:
-        with urlopen(f"{uri.rstrip('/')}/health", timeout=within):
+        with urlopen(request, timeout=within):
             return ""
     except HTTPError as error:  # whoever refuses is there
         return f"answers {error.code}" if error.code in BEHIND_A_GATE else ""
@@ -148,9 +169,3 @@ def _fault_of_file(path: Path) -> str:
 def _fault_of_database(address: SplitResult, port: int, within: float) -> str:
     with socket.create_connection((address.hostname or "localhost", address.port or port), timeout=within):
         return ""
-
-
-def _shown(uri: str) -> str:
-    """An address without the password that it may hold."""
-    address = urlsplit(uri)
-    return address._replace(netloc=address.netloc.rpartition("@")[2]).geturl()

@@ -1,8 +1,8 @@
 """Send to MLflow what lies below ``results/`` and is not there, as after a time without a server.
 
 A run is known by its tags `IDENTITY` and the digests of its files: one that is there with the same files stays as it
-is, one that was sent in part or is of older files is replaced. The machine and the commit of a run stand in no file, so
-runs that are sent later carry the tag ``sent`` instead.
+is, one that was sent in part or is of older files is replaced. A training that is at work on newer files is left alone.
+The machine and the commit of a run stand in no file, so runs that are sent later carry the tag ``sent`` instead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import KINDS, result_file
 from lookalike.text import counted
-from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, open_client
+from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, is_own, open_client
 from lookalike.tracking.rows import tag
 from lookalike.tracking.sending import (
     complete,
@@ -34,12 +34,13 @@ from lookalike.tracking.sending import (
     send_metrics,
     send_scores,
 )
-from lookalike.tracking.server import ask_server
+from lookalike.tracking.server import ask_server, one_line
 from lookalike.tracking.uses import uses_of, view_of
 
 STAGES = {"evaluation": "evaluate", "segmentation": "segment"}  # that make metrics, by the kind of their files
 # A person who waits for the runs to be sent is more patient with a busy server than a job.
 ANSWER_S, REQUEST_S = 10.0, "60"
+DONE = ("sent", "completed", "there already", "at work")
 SENT = {"sent": "later, by lookalike track sync"}
 
 
@@ -97,9 +98,7 @@ def sync(base: Settings, overlay: Settings) -> Iterator[str]:
     except ValueError:
         raise  # a mistake in params/ or the overlay
     except Exception as error:  # whatever a server may raise
-        words = (str(error).splitlines() or ["no message"])[0]
-        reason = ask_server() or f"MLflow: {type(error).__name__}: {words}"
-        raise ValueError(f"{reason}; what was sent stays, calling again goes on") from error
+        raise ValueError(f"{ask_server() or one_line(error)}; what was sent stays, calling again goes on") from error
 
 
 def _sync(client: Any, base: Settings, overlay: Settings) -> Iterator[str]:
@@ -109,7 +108,7 @@ def _sync(client: Any, base: Settings, overlay: Settings) -> Iterator[str]:
             done = Counter(send_run(client, known, run, plan) for known in [_known(client, scale)] for run in runs)
             tables = _tag_tables(client, scale, plan) if plan else 0
             unknown = "" if plan else "; its --configfile would tell the settings of evaluations and rows of tables"
-            told = ", ".join(f"{done[word]:,} {word}" for word in ("sent", "completed", "there already") if done[word])
+            told = ", ".join(f"{done[word]:,} {word}" for word in DONE if done[word])
             yield f"{scale}: {counted(len(runs), 'run')}: {told}; {counted(tables, 'table')}{unknown}"
 
 
@@ -131,14 +130,16 @@ def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, pla
 
     Args:
         client: client of MLflow.
-        known: what MLflow holds of the scale, by the values of `IDENTITY`.
+        known: what MLflow holds of the scale and this user, by the values of `IDENTITY`.
         run: files of the run on disk.
         plan: plan of the scale, ``None`` if its overlay is not there.
 
     Returns:
-        What was done: ``sent``, ``completed`` or ``there already``.
+        What was done: ``sent`` or ``completed``; nothing where it is ``there already``, or ``at work``.
     """
     there: Any = known.get(identity_in(run.identity))
+    if there and _is_at_work(there, run):
+        return "at work"
     digests, tags = run.digests, there.data.tags if there and there.info.status == "FINISHED" else {}
     missing = [name for name, digest in digests.items() if tags.get(name) != digest]
     if not missing:
@@ -156,6 +157,16 @@ def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, pla
         _send_scores(client, made, run)
     end(client, made, run.times(*_work(run))[0])
     return "sent"
+
+
+def _is_at_work(there: Any, run: OnDisk) -> bool:
+    """Whether a run is a training that has begun after files here were written, and has not ended.
+
+    One that has begun before them has made them, and MLflow was away at its end. Others are sent in one go.
+    """
+    began_s = there.info.start_time / 1000
+    older = any(run.files[name].stat().st_mtime < began_s for name in run.digests)
+    return there.info.status == "RUNNING" and older and not {"sent", "training"} & there.data.tags.keys()
 
 
 def _create(client: Any, run: OnDisk, plan: Plan | None) -> str:
@@ -239,11 +250,11 @@ def _tag_tables(client: Any, scale: str, plan: Plan) -> int:
 
 
 def _known(client: Any, scale: str) -> dict[tuple[str, ...], Any]:
-    """What MLflow holds of a scale, by the values of `IDENTITY`; the newest first where there are several."""
+    """What MLflow holds of a scale and this user, by the values of `IDENTITY`; of several the newest."""
     experiment, token, newest = experiment_of(client, scale), None, dict[tuple[str, ...], Any]()
     while token is None or token:
         page = client.search_runs([experiment], max_results=1000, page_token=token)
-        for run in page:
+        for run in filter(is_own, page):
             newest.setdefault(identity_in(run.data.tags), run)
         token = page.token or ""
     return newest

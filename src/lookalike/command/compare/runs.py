@@ -12,7 +12,7 @@ from lookalike.metrics.names import CHECKPOINTS
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import STAGES
 from lookalike.plan.results import result_file, scoring_of
-from lookalike.tracking import IDENTITY, AwayError, Copy, copies_of, flat, is_tracked, metric_name
+from lookalike.tracking import IDENTITY, AwayError, Copy, copies_of, flat, is_tracked, metric_name, one_line
 
 # Tags of MLflow that are facts about a run.
 TAGS = ("commit", "hardware", "torch", "host")
@@ -141,7 +141,7 @@ def with_ids(runs: list[Run]) -> list[Run]:
         print(f"{error}; no ids")
         return runs
     except Exception as error:  # whatever a server may raise; the results do not depend on it
-        print(f"MLflow: {type(error).__name__}: {str(error).splitlines()[0]}; no ids")
+        print(f"{one_line(error)}; no ids")
         return runs
     return [run if copy is None else _with_copy(run, copy) for run, copy in zip(runs, copies, strict=True)]
 
