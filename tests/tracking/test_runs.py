@@ -132,9 +132,7 @@ def test_processes_that_meet_an_empty_database_lose_no_run(params, monkeypatch):
 
 
 @pytest.mark.parametrize("place", [closed_port, silent_server])
-def test_without_a_server_results_are_complete_and_time_is_lost_once(
-    place, params, untracked, monkeypatch, capsys
-):
+def test_without_a_server_results_are_complete_and_time_is_lost_once(place, params, untracked, monkeypatch, capsys):
     with place() as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         make_runs(params.parent, tracked=True)
