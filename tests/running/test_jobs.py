@@ -25,13 +25,15 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.fixture
-def parent(monkeypatch):
-    monkeypatch.setenv(jobs.ADDRESS, "")
-    process = jobs.start_parent(tracked=False)
-    yield process
-    process.stdin.close()
-    process.wait(timeout=60)
+@pytest.fixture(scope="module")
+def parent():
+    """A parent, and the address that the environment has of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(jobs.ADDRESS, "")
+        process = jobs.start_parent(tracked=False)
+        yield process
+        process.stdin.close()
+        process.wait(timeout=60)
 
 
 def test_a_failing_stage_ends_with_one_line_and_leaves_its_traceback_in_the_log(tmp_path, monkeypatch):

@@ -108,7 +108,7 @@ def test_a_job_outlives_its_parent_and_the_next_one_runs_without(tmp_path, manif
     waiting = threading.Thread(target=lambda: failures.append(asked(wanted)))
     waiting.start()
     while not (tmp_path / "first" / "log").exists():
-        pass
+        time.sleep(0.02)
     orphaned.kill()
     orphaned.wait()
     waiting.join(timeout=120)

@@ -1,7 +1,6 @@
 """MLflow gets a copy of every run while it is made, and can fail without failing the run."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,13 +15,24 @@ from lookalike.tracking.runs import attempt
 from tracked import IDENTITY, closed_port, make_runs, result, runs_in, silent_server
 
 ABOUT = {"settings": {"loss": {"name": "margin", "margin": 0.2}}, "seed": 0, "data": "0123456789abcdef"}
+# One process imports, and forks one that logs for each recipe, as a call's parent does for its jobs.
 LOG = """
-import sys
+import importlib, os, sys
+from lookalike.running.jobs import PRELOADED_TO_TRACK
 from lookalike.tracking import Tracked
-model = f"results/mini/models/{sys.argv[1]}/figurines_birds/seed0.safetensors"
-with Tracked(model, {"settings": {"loss": {"name": "margin"}}}) as tracked:
-    for epoch in range(5):
-        tracked.epoch({"epoch": epoch + 1, "loss": 1.0 / (epoch + 1), "R@1": 0.5})
+for name in ("torch", *PRELOADED_TO_TRACK):
+    importlib.import_module(name)
+children = {}
+for recipe in sys.argv[1:]:
+    children[recipe] = os.fork()
+    if children[recipe] == 0:
+        model = f"results/mini/models/{recipe}/figurines_birds/seed0.safetensors"
+        with Tracked(model, {"settings": {"loss": {"name": "margin"}}}) as tracked:
+            for epoch in range(5):
+                tracked.epoch({"epoch": epoch + 1, "loss": 1.0 / (epoch + 1), "R@1": 0.5})
+        sys.exit()
+status = {recipe: os.waitpid(child, 0)[1] for recipe, child in children.items()}
+assert not any(status.values()), status
 """
 MODEL = "results/mini/models/margin/figurines_birds/seed0.safetensors"
 
@@ -31,6 +41,18 @@ def client(uri):
     import mlflow
 
     return mlflow.MlflowClient(uri)
+
+
+def scores(root, recipe):
+    return json.loads(Path(result(root, "metrics", recipe)).read_text())
+
+
+@pytest.fixture(scope="module")
+def untracked(tmp_path_factory):
+    """Scores by recipe of runs that MLflow is told nothing of."""
+    root = tmp_path_factory.mktemp("untracked")
+    make_runs(root, tracked=False)
+    return {recipe: scores(root, recipe) for recipe in ("margin", "margin_diml")}
 
 
 @pytest.mark.slow
@@ -53,9 +75,8 @@ def test_a_training_and_the_evaluations_that_share_it_are_described_alike(uri, p
         assert [(tag.key, tag.value) for tag in data.tags] == [("mlflow.data.context", context)]
     # Every number is the file's: fractions.
     for recipe, run in runs.items():
-        scores = json.loads(Path(result(params.parent, "metrics", recipe)).read_text())
         for checkpoint in ("best", "last"):
-            for name, value in scores[checkpoint].items():
+            for name, value in scores(params.parent, recipe)[checkpoint].items():
                 assert run.data.metrics[f"{checkpoint}/{metric_name(name)}"] == value
     history = pd.read_csv(result(params.parent, "models", ending="csv"))
     points = client(uri).get_metric_history(training.info.run_id, "epoch/R_at_1")
@@ -102,25 +123,24 @@ def test_a_repeated_run_replaces_its_older_self_and_a_resumed_one_has_its_whole_
 def test_processes_that_meet_an_empty_database_lose_no_run(params, monkeypatch):
     uri = f"sqlite:///{params.parent / 'mlflow.db'}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    command = [sys.executable, "-c", LOG]
     names = [f"recipe{number}" for number in range(6)]
-    jobs = [subprocess.Popen([*command, name], env=os.environ, stdout=subprocess.PIPE) for name in names]
-    assert all("MLflow" not in job.communicate()[0].decode() for job in jobs)
+    logged = subprocess.run([sys.executable, "-c", LOG, *names], capture_output=True, text=True, check=False)
+    assert logged.returncode == 0, logged.stderr
+    assert "MLflow" not in logged.stdout
     found = runs_in(uri)
     assert sorted(found) == names
     assert all(len(client(uri).get_metric_history(run.info.run_id, "epoch/loss")) == 5 for run in found.values())
 
 
 @pytest.mark.parametrize("place", [closed_port, silent_server])
-def test_without_a_server_results_are_complete_and_time_is_lost_once(place, params, monkeypatch, capsys):
+def test_without_a_server_results_are_complete_and_time_is_lost_once(place, params, untracked, monkeypatch, capsys):
     with place() as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         make_runs(params.parent, tracked=True)
     told = [line for line in capsys.readouterr().out.splitlines() if "MLflow" in line]
     assert len(told) == 3  # a training and two evaluations, each in the log of its job
     assert all(f"MLflow: {uri} is away" in line for line in told)
-    for recipe in ("margin", "margin_diml"):
-        assert json.loads(Path(result(params.parent, "metrics", recipe)).read_text())["best"]["R@1"] >= 0
+    assert {recipe: scores(params.parent, recipe) for recipe in untracked} == untracked
 
 
 def test_switching_tracking_off_asks_no_server_and_changes_no_result(params, monkeypatch, tmp_path):

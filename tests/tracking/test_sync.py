@@ -32,7 +32,9 @@ def sync(capsys, *arguments):
     return status, capsys.readouterr()
 
 
-def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(params, monkeypatch, capsys):
+def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
+    params, empty_database, monkeypatch, capsys
+):
     root = params.parent
     with closed_port() as away:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", away)
@@ -49,6 +51,7 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(p
     timings.write_text("s\th:m:s\n7.5000\t0:00:07\n")
     shutil.copytree(root / "results" / "mini", root / "results" / "own")  # of an overlay that is not at hand
     monkeypatch.setattr("lookalike.tracking.sync.ANSWER_S", 60)  # beside other tests a real server is slow
+    shutil.copy(empty_database, root / "server.db")  # where it makes its tables otherwise
     with mlflow_server(root) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         status, told = sync(capsys)

@@ -1,4 +1,4 @@
-"""The page on adding things, done as it is written there in a copy of the project."""
+"""The page on adding things, and then the README's how-to for a loss, done as written in a copy of the project."""
 
 import csv
 import json
@@ -18,6 +18,29 @@ name: own
 datasets:
   pictures: {layout: flat, folder: flat, stands_for: cub}
 """
+CALL = "--cores 2 --configfile own.yaml --"
+
+
+@pytest.fixture(scope="module")
+def steps():
+    """What the README says goes where for a loss: the new file, and lines by the file that they go into."""
+    text = re.search(r"^- \*\*a loss\*\*:(.*?)^- \*\*", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)[1]
+    code = re.search(r"^  ```python\n(.*?)^  ```", text, re.DOTALL | re.MULTILINE)[1]
+    spans = re.findall(r"`([^`]+)`", re.sub(r"^  ```.*?^  ```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return re.sub(r"^  ", "", code, flags=re.MULTILINE), [re.sub(r"\s+", " ", span) for span in spans]
+
+
+def insert(project, file, below, line):
+    """Put a line below the first one that ends so."""
+    text = (project.root / file).read_text()
+    assert below in text, f"{file} has no line that ends in {below!r}"
+    (project.root / file).write_text(text.replace(below, f"{below}{line}\n", 1))
+
+
+def means_of(project, table):
+    """Means of a table by row and metric."""
+    with (project.root / table).open() as stream:
+        return {(cell["label"], cell["metric"]): cell["mean"] for cell in csv.DictReader(stream)}
 
 
 def blocks():
@@ -62,21 +85,54 @@ def copy(tmp_path_factory):
     return project
 
 
+@pytest.fixture(scope="module")
+def made(copy):
+    """The copy, once the page's files have been asked for."""
+    files = ("tables/comparison.csv", "tables/example_1.csv", "figures/diml_boundary.png")
+    call(copy, f"{CALL} {' '.join(f'results/own/{file}' for file in files)}")
+    return copy
+
+
 @pytest.mark.slow
-def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at_first_try(copy):
-    made = ("tables/comparison.csv", "tables/example_1.csv", "figures/diml_boundary.png")
-    call(copy, f"--cores 2 --configfile own.yaml -- {' '.join(f'results/own/{file}' for file in made)}")
-    with (copy.root / "results/own/tables/comparison.csv").open() as stream:
-        cells = list(csv.DictReader(stream))
-    assert {"Margin", "Unit", "Median", "NT-Xent"} <= {cell["label"] for cell in cells}
-    found = {(cell["label"], cell["metric"]): float(cell["mean"]) for cell in cells if cell["mean"]}
+def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at_first_try(made):
+    found = means_of(made, "results/own/tables/comparison.csv")
     for label in ("Margin", "Unit", "Median", "NT-Xent"):
-        assert found[label, "R@1"] <= found[label, "MRR"] <= 100
-    with (copy.root / "results/own/tables/example_1.csv").open() as stream:
+        assert float(found[label, "R@1"]) <= float(found[label, "MRR"]) <= 100
+    with (made.root / "results/own/tables/example_1.csv").open() as stream:
         (cell,) = [cell for cell in csv.DictReader(stream) if cell["label"] == "Margin"]
     assert float(cell["published"]) == 60.0
-    figure = json.loads((copy.root / "results/own/figures/diml_boundary.json").read_text())
+    figure = json.loads((made.root / "results/own/figures/diml_boundary.json").read_text())
     assert figure["told"].startswith("# DIML, boundary")
+
+
+@pytest.mark.slow
+def test_a_loss_as_the_readme_adds_it_trains_nothing_but_itself(made, steps):
+    code, (new, losses, line, dictionary, entry, recipes, under, recipe, tables, rows, row, *_) = steps
+    assert (dictionary, under, rows) == ("LOSSES", "recipes:", "rows:")
+    (made.root / new).write_text(code)
+    insert(made, losses, "from torch import nn\n\n", line)
+    insert(made, losses, "LOSSES: dict[str, type[nn.Module]] = {\n", f"    {entry}")
+    insert(made, recipes, "recipes:\n", f"  {recipe}")
+    insert(made, tables, "rows: &rows\n", f"    {row}")
+
+    table = "results/own/tables/comparison.csv"
+    planned = call(made, f"-n {CALL} {table}")
+    jobs = re.findall(r"Job \d+: ((?:Train|Embed \w+ with|Evaluate|Assemble) \w+)", planned)
+    assert sorted(set(jobs)) == ["Assemble comparison", "Embed pictures with pull", "Evaluate pull", "Train pull"]
+
+    before = means_of(made, table)
+    call(made, f"{CALL} {table}")
+    after = means_of(made, table)
+    assert {label for label, _ in after.keys() - before.keys()} == {"Pull"}
+    assert {"Margin", "Chance", "Untrained features"} <= {label for label, _ in before}
+    assert {cell: after[cell] for cell in before} == before
+    assert 0 <= float(after["Pull", "R@1"]) <= 100
+
+
+def test_the_readme_calls_the_loss_how_to_by_names_that_exist(steps):
+    _, spans = steps
+    files = [span for span in spans if span.startswith(("src/", "params/"))][1:]
+    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 @pytest.mark.nightly

@@ -1,11 +1,13 @@
 """The line that users type works in the order they type it, in a real Snakemake."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import warm_calls
 from projects import ROOT
 from snakemake_logger_plugin_lookalike import targets_first
 from snakemake_logger_plugin_lookalike.command_line import asking_project, targets_of
@@ -34,6 +36,11 @@ def workflow(tmp_path):
 
 
 def typed(folder, line):
+    return warm_calls.run([SNAKEMAKE, *line.split()], folder, dict(os.environ))
+
+
+def typed_cold(folder, line):
+    """A call that imports all by itself, from the folder that it is made in."""
     return subprocess.run([SNAKEMAKE, *line.split()], cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -48,7 +55,7 @@ def test_the_line_works_as_typed(workflow, line):
 @pytest.mark.slow
 def test_a_call_from_a_sub_folder_is_one_of_the_project(workflow):
     (workflow / "notes" / "today").mkdir(parents=True)
-    done = typed(workflow / "notes" / "today", "--cores 1 --resources gpu=1 tables")
+    done = typed_cold(workflow / "notes" / "today", "--cores 1 --resources gpu=1 tables")
     assert done.returncode == 0, done.stderr
     assert (workflow / "table.txt").read_text() == "made\n"
 

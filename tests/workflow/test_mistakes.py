@@ -126,6 +126,10 @@ def test_ctrl_c_and_a_second_call_are_one_line_each(project):
         second = last_line(project.typed(line))
         assert second.startswith("another call is at work on these files in this folder")
         assert "unlock" not in second
+        whole = project.run(line)
+        assert whole.returncode != 0
+        assert "cannot be locked" in whole.stdout + whole.stderr
+        assert first.poll() is None
         os.killpg(first.pid, signal.SIGINT)  # to all processes, as a terminal does
         _, said = first.communicate(timeout=120)
     finally:

@@ -9,14 +9,17 @@ import time
 
 import pytest
 
+from lookalike.command import main
 from lookalike.parameters import read
 from projects import make_project
 
-LINE = "--cores all --resources gpu=1 tables --configfile own.yaml"
+LINE = "--cores 2 --resources gpu=1 tables --configfile own.yaml"
 # Two methods, where it does not matter how many there are.
-TWO = "--cores all --resources gpu=1 --configfile own.yaml " + " ".join(
+TWO = "--cores 2 --resources gpu=1 --configfile own.yaml " + " ".join(
     f"results/own/metrics/compared_{name}/pictures/seed0.json" for name in ("margin", "margin_avsl")
 )
+EMBEDDINGS = "results/own/embeddings/compared_margin/pictures/seed0.safetensors"
+METRICS = "results/own/metrics/compared_margin/pictures/seed0.json"
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +61,15 @@ def packed(project):
     shutil.make_archive(str(project.root / "pictures"), "tar", project.root / "pictures")
     project.edit("own.yaml", "folder: pictures", "archive: pictures.tar")
     return project
+
+
+def flip(path):
+    """Change one bit, at an unchanged time."""
+    about = path.stat()
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 4
+    path.write_bytes(content)
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
 
 
 def planned(project):
@@ -102,27 +114,13 @@ def test_a_table_of_own_pictures_has_a_number_in_every_cell(finished):
 
 
 def test_without_a_device_as_many_jobs_run_at_once_as_there_are_cores(first_call):
-    assert most_at_once(first_call[1]) == min(2, os.cpu_count())
+    assert most_at_once(first_call[1]) == 2
 
 
 def test_with_one_device_its_jobs_run_one_after_another(project):
     done = project.run(TWO, CUDA_VISIBLE_DEVICES="0")  # a device in name: torch finds none and stays on the CPU
     assert done.returncode == 0, done.stderr
     assert most_at_once(done.stdout + done.stderr) == 1
-
-
-def test_two_living_calls_in_one_folder_are_refused(project):
-    overlay = (project.root / "own.yaml").read_text()
-    (project.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 2000"))
-    call = project.start(TWO)
-    try:
-        wait_for_training(project, call)
-        second = project.run(TWO)
-        assert second.returncode != 0
-        assert "cannot be locked" in second.stdout + second.stderr
-        assert call.poll() is None
-    finally:
-        project.kill(call)
 
 
 def test_a_second_call_has_nothing_to_do(finished):
@@ -164,6 +162,32 @@ def test_a_changed_picture_is_noticed_when_the_split_is_made_again(copy):
     assert (copy.root / "data" / "own" / "splits" / "pictures.csv").read_text() != before
 
 
+def test_a_flipped_bit_is_named_and_nothing_is_computed_from_it(copy, monkeypatch, capsys):
+    monkeypatch.chdir(copy.root)
+    assert main(["verify", "results/own"]) == 0, capsys.readouterr().out
+    metrics = (copy.root / METRICS).read_bytes()
+    line = f"--cores 2 --resources gpu=1 --configfile own.yaml {METRICS}"
+
+    flip(copy.root / EMBEDDINGS)
+    assert main(["verify", "results/own"]) == 1
+    assert f"fault  {EMBEDDINGS}: has other bytes than those that embed left" in capsys.readouterr().out
+    done = copy.run(f"{line} --forcerun evaluate")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert re.search(
+        rf"{EMBEDDINGS} is not what embed left there: .* Remove it, and the next call makes it again", said
+    )
+    assert not (copy.root / METRICS).exists()
+
+    (copy.root / EMBEDDINGS).unlink()
+    done = copy.run(line)
+    assert done.returncode == 0, done.stderr
+    assert (copy.root / METRICS).read_bytes() == metrics
+    assert main(["verify", "results/own"]) == 0, capsys.readouterr().out
+    shutil.rmtree(copy.root / "results" / "own" / "metrics")
+    assert main(["verify", "results/own"]) == 1
+
+
 def test_a_download_comes_before_the_split_and_had_again_splits_nothing_again(packed):
     assert jobs_of_split(packed) == ["download", "split"]
     assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
@@ -195,7 +219,7 @@ def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_p
     overlay = (project.root / "own.yaml").read_text()
     unbroken = make_project(tmp_path / "unbroken")
     for each in (project, unbroken):
-        (each.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 40"))
+        (each.root / "own.yaml").write_text(overlay.replace("epochs: 2", "epochs: 12"))
     models = project.root / "results" / "own" / "models"
     call = project.start(TWO)
     wait_for_training(project, call)

@@ -65,7 +65,14 @@ def test_a_planted_mistake_closes_the_gate_and_a_harmless_edit_does_not(plan, tm
 
 
 @pytest.mark.slow
-def test_a_mutation_that_does_not_run_is_no_closed_gate(plan):
+@pytest.mark.parametrize(
+    ("replace", "failure"),
+    [
+        ("- boundary + )", "SyntaxError"),  # before anything is trained
+        pytest.param("- boundary + self.no_such_margin)", "no_such_margin", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_mutation_that_does_not_run_is_no_closed_gate(plan, replace, failure):
     request = mutation_requests(plan, "margin_sign")
-    with pytest.raises(ValueError, match=r"does not run: .*no_such_margin"):
-        mutated_traces("- boundary + self.margin)", "- boundary + self.no_such_margin)", request)
+    with pytest.raises(ValueError, match=rf"does not run: .*{failure}"):
+        mutated_traces("- boundary + self.margin)", replace, request)
