@@ -244,11 +244,15 @@ def plan():
     return Plan({"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False})
 
 
+def copy_package(folder):
+    shutil.copytree(PACKAGE, folder / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
 @pytest.fixture
 def real(tmp_path, monkeypatch):
     """A copy of the package itself to edit."""
-    shutil.copytree(PACKAGE, tmp_path / "lookalike", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(trees, "ROOT", tmp_path)
+    monkeypatch.setattr(trees, "ROOT", copy_package(tmp_path))
     forget()
     yield tmp_path / "lookalike"
     forget()
@@ -269,6 +273,16 @@ def of_recipes(plan):
     }
 
 
+@pytest.fixture(scope="module")
+def before(plan, tmp_path_factory):
+    """Digests of a copy of the package that nobody edits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "ROOT", copy_package(tmp_path_factory.mktemp("unedited")))
+        found = of_recipes(plan)
+    forget()
+    return found
+
+
 def changed(plan, before):
     """Recipes and stages whose digest is another one now."""
     return {key for key, digest in of_recipes(plan).items() if digest != before[key]}
@@ -287,14 +301,12 @@ def edit_every_function(folder):
         ("avsl", {"avsl_margin"}),
     ],
 )
-def test_editing_a_method_reaches_its_own_recipes_alone(real, plan, folder, recipes):
-    before = of_recipes(plan)
+def test_editing_a_method_reaches_its_own_recipes_alone(real, plan, before, folder, recipes):
     edit_every_function(real / "methods" / folder)
     assert changed(plan, before) == {(recipe, stage) for recipe in recipes for stage in ("train", "embed", "evaluate")}
 
 
-def test_editing_structural_matching_reaches_no_training_of_an_embedder(real, plan):
-    before = of_recipes(plan)
+def test_editing_structural_matching_reaches_no_training_of_an_embedder(real, plan, before):
     edit_every_function(real / "methods" / "diml")
     stages = {("margin_diml", stage) for stage in ("embed", "evaluate")}
     assert changed(plan, before) == stages | {
@@ -302,16 +314,14 @@ def test_editing_structural_matching_reaches_no_training_of_an_embedder(real, pl
     }
 
 
-def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan):
-    before = of_recipes(plan)
+def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan, before):
     edit(real / "methods" / "diml" / "scoring.py", "truncation: int | None = 100", "truncation: int | None = 99")
     # a training by structural matching compares its epochs by it
     own = {("diml_trained_margin", stage) for stage in ("train", "embed", "evaluate")}
     assert changed(plan, before) == {("margin_diml", "evaluate")} | own
 
 
-def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, plan):
-    before = of_recipes(plan)
+def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, plan, before):
     (real / "learners" / "new.py").write_text("class NewLearner:\n    pass\n")
     edit(real / "methods" / "__init__.py", '"sam": SAM}', '"sam": SAM, "new": SAM}')
     edit(real / "methods" / "diml" / "__init__.py", "keeps_locations=True", "keeps_locations=True, has_attention=True")
@@ -326,14 +336,12 @@ def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, pla
     assert changed(plan, before) == set()
 
 
-def test_editing_the_loop_reaches_every_training_and_nothing_else(real, plan):
-    before = of_recipes(plan)
+def test_editing_the_loop_reaches_every_training_and_nothing_else(real, plan, before):
     edit(real / "training" / "loop.py", "seed * 100_003 + epoch", "seed * 100_019 + epoch")
     assert changed(plan, before) == {(recipe, "train") for recipe in RECIPES}
 
 
-def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan):
-    before = of_recipes(plan)
+def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan, before):
     edit(real / "losses" / "margin.py", "boundary: float = 1.2", "boundary: float = 1.1")
     assert {recipe for recipe, _ in changed(plan, before)} == {"margin", "margin_diml"}
 
