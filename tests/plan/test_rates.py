@@ -119,7 +119,8 @@ def test_rates_that_were_chosen_leave_a_table_its_notes_on_single_data_sets():
     assert any("held out" in note for note in table["remarks"])
     assert any("no single model" in note for note in table["notes"]["cub"])
     nothing_run = pd.DataFrame(
-        columns=["n", "printed", "seeds", "departs", "label", "rests_on", "dataset", "stand_in", "metric", "mean"], dtype=str
+        columns=["n", "printed", "seeds", "departs", "label", "rests_on", "dataset", "stand_in", "metric", "mean"],
+        dtype=str,
     )
     assert table_notes(table, nothing_run, "mini")[1:] == table["remarks"]
     assert notes_of(table, "cub") == table["notes"]["cub"]
