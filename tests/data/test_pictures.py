@@ -52,6 +52,16 @@ def noted(orientation, *others):
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["png", "tif", "webp"])
+def test_a_picture_is_turned_once_whatever_it_is_kept_as(tmp_path, kind, orientation):
+    stored, note = Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)), Image.Exif()
+    note[0x0112] = orientation
+    stored.save(tmp_path / f"turned.{kind}", exif=note, lossless=True)
+    with Image.open(tmp_path / f"turned.{kind}") as picture:
+        assert np.array_equal(read_picture(tmp_path / f"turned.{kind}"), ImageOps.exif_transpose(picture))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
 def test_a_picture_is_turned_as_its_camera_has_noted_whatever_else_it_notes(tmp_path, orientation):
     stored = Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8))
     stored.save(tmp_path / "plain.png", exif=noted(orientation))

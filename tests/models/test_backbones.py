@@ -114,6 +114,13 @@ def test_stages_that_cannot_be_read_are_refused():
     # Its maps end with the channels, of which only the last part makes them come first.
     with pytest.raises(ValueError, match=r"'features\.7' gives shape \(1, 7, 7, 768\) of a picture of 224 px"):
         Trunk("swin_t", None, "trained", stages=["features.7"])
+    with pytest.raises(ValueError, match=r"'encoder\.ln' gives shape \(1, 197, 768\)"):
+        Trunk("vit_b_16", None, "trained", stages=["encoder.ln"])
+
+
+def test_a_network_for_pictures_of_one_size_is_read(capsys):
+    assert Trunk("maxvit_t", None, "trained", stages=["blocks.3"]).channels == (512,)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.filterwarnings("ignore")

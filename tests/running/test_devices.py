@@ -1,5 +1,6 @@
 """Devices are found without torch, and no two jobs get the same one."""
 
+import os
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -94,6 +95,12 @@ def test_jobs_and_steps_of_slurm_take_devices_of_their_own_beside_others_of_thei
         for value in values:
             monkeypatch.setenv(name, value)
             assert held.enter_context(own_device(1, tmp_path)) == "0"
+
+
+def test_a_part_of_a_device_may_be_named_with_its_device(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-GPU-5c89a701/1/0")
+    with own_device(1, tmp_path / "not there yet") as device:
+        assert device == os.environ["CUDA_VISIBLE_DEVICES"] == "MIG-GPU-5c89a701/1/0"
 
 
 def test_a_job_without_a_device_sees_none(monkeypatch):

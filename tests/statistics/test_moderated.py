@@ -60,3 +60,14 @@ def test_too_few_or_what_does_not_vary_or_was_not_repeated_stays_as_it_is():
     found = moderated(given)
     assert [found[place] == given[place] for place in range(6)] == [False, True, False, True, False, True]
     assert moderated([]) == []
+
+
+def test_seeds_that_are_equal_but_for_rounding_tell_nothing_of_the_others():
+    rng = np.random.default_rng(2)
+    drawn = [7 + rng.normal(0, 1, (3, 1)) + rng.normal(0, 12, (3, 200)) for _ in range(8)]
+    equal = np.repeat(rng.normal(7, 3, (1, 200)), 3, axis=0)
+    estimates = [crossed_estimate(each) for each in (*drawn, equal)]
+    assert estimates[-1].parts[0][0] < 1e-20
+    found = moderated(estimates)
+    assert found[:-1] == moderated(estimates[:-1])
+    assert found[-1] == estimates[-1]

@@ -102,6 +102,7 @@ def as_rgb(picture: Image.Image) -> Image.Image:
 
 
 def _upright(picture: Image.Image) -> Image.Image:
+    picture.load()  # a TIFF is turned by that, and loses its note
     try:
         orientation = picture.getexif().get(ExifTags.Base.Orientation)
     except _BROKEN:  # a broken note says nothing

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import torch
@@ -188,8 +190,15 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
 
 
 def _channels(stages: nn.Module) -> tuple[int, ...]:
-    """Channels of the maps, seen on the shapes of two pictures: what grows with the picture is no channel."""
-    small, large = (_shapes(stages, side) for side in PROBED_PX)
+    """Channels of the maps, seen on the shapes of two pictures: what grows with the picture is no channel.
+
+    A network that takes pictures of one size alone shows its first one.
+    """
+    small = _shapes(stages, PROBED_PX[0])
+    try:
+        large = _shapes(stages, PROBED_PX[1])
+    except ValueError:
+        large = small
     for name, shape in small.items():
         if len(shape) != 4 or large[name][:2] != shape[:2]:
             raise ValueError(
@@ -205,8 +214,9 @@ def _shapes(stages: nn.Module, side: int) -> dict[str, tuple[int, ...]]:
     modes = {part: part.training for part in stages.modules()}
     nowhere = {name: torch.empty_like(value, device="meta") for name, value in _values(stages)}
     try:
-        maps = functional_call(stages.eval(), nowhere, torch.empty(1, 3, side, side, device="meta"))
-    except RuntimeError as error:
+        with redirect_stderr(StringIO()):  # where torch.fx prints what it raises
+            maps = functional_call(stages.eval(), nowhere, torch.empty(1, 3, side, side, device="meta"))
+    except (RuntimeError, AssertionError) as error:
         raise ValueError(f"a picture of {side} px is none for this network: {str(error).splitlines()[0]}") from None
     finally:
         for part, training in modes.items():

@@ -95,7 +95,7 @@ def own_device(wanted: int, lock_folder: Path | None = None) -> Iterator[str | N
         raise ValueError("gpu=1, but no CUDA device is visible")
     parts = ["lookalike-devices", str(os.getuid()), *(os.environ[name] for name in ALLOCATION if name in os.environ)]
     folder = (lock_folder or Path(tempfile.gettempdir())) / "-".join(parts)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     descriptor, device = _first_free(devices, folder)
     try:
         os.environ["CUDA_VISIBLE_DEVICES"] = device
@@ -108,9 +108,8 @@ def _first_free(devices: list[str], folder: Path) -> tuple[int, str]:
     places = [(place, device) for place in range(jobs_per_device()) for device in devices]  # devices fill up evenly
     while True:
         for place, device in places:
-            descriptor = os.open(
-                folder / (f"{device}.{place}.lock" if place else f"{device}.lock"), os.O_CREAT | os.O_RDWR
-            )
+            name = device.replace("/", "_")  # parts of a device are named with it by older drivers
+            descriptor = os.open(folder / (f"{name}.{place}.lock" if place else f"{name}.lock"), os.O_CREAT | os.O_RDWR)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return descriptor, device

@@ -21,6 +21,7 @@ from scipy.special import digamma, polygamma
 from lookalike.statistics.crossed import Estimate
 
 FEWEST = 3  # comparisons that say something of what is common to them
+ROUNDING = 1e-12  # of the largest variance: equal seeds come to no more, by rounding
 
 
 def moderated(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -30,7 +31,9 @@ def moderated(estimates: Sequence[Estimate]) -> list[Estimate]:
         estimates: differences of one metric, in one unit. Those of a single seed, and those without any variance over
             seeds, stay as they are, and so do all where fewer than `FEWEST` are left.
     """
-    able = [place for place, each in enumerate(estimates) if each.seeds > 1 and each.parts[0][0] > 0]
+    repeated = [place for place, each in enumerate(estimates) if each.seeds > 1]
+    least = ROUNDING * max((estimates[place].parts[0][0] for place in repeated), default=0.0)
+    able = [place for place in repeated if estimates[place].parts[0][0] > least]
     if len(able) < FEWEST:
         return list(estimates)
     variances = np.array([estimates[place].parts[0][0] * estimates[place].seeds for place in able])

@@ -45,6 +45,7 @@ def represent_images(
             if batch_size == 1:
                 raise
             batch_size = (batch_size + 1) // 2
+            print(f"as many pictures at once do not fit into the memory of the device; {batch_size} are tried")
         torch.cuda.empty_cache()
 
 
