@@ -134,7 +134,7 @@ def test_a_zip_with_a_member_of_no_name_is_refused(tmp_path):
     data[end + 12] -= 1  # bytes of the directory, and where it begins
     data[end + 16] -= 1
     archive.write_bytes(data)
-    with pytest.raises(ArchiveError, match=r"deflated\.zip"):
+    with pytest.raises(ArchiveError, match=r"deflated\.zip.*a member of no name"):
         unpack(archive, tmp_path / "target")
     assert_nothing_is_left(tmp_path, archive)
 

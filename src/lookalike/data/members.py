@@ -116,6 +116,8 @@ def _tar_kind(header: tarfile.TarInfo) -> Kind:
 def _zip_members(archive: Path) -> Iterator[Member]:
     with zipfile.ZipFile(archive) as opened:
         for entry in opened.infolist():
+            if not entry.filename:  # which Python 3.13 would unpack to nothing
+                raise zipfile.BadZipFile("a member of no name")
 
             def extract(folder: Path, entry: zipfile.ZipInfo = entry) -> None:
                 opened.extract(entry, folder)
