@@ -11,7 +11,7 @@ import torch
 
 from lookalike.metrics import ranking
 from lookalike.metrics.positives import count_positives
-from lookalike.metrics.ranking import SPARE_CANDIDATES, default_backend, describe_backend, nearest
+from lookalike.metrics.ranking import FEWEST_PER_THREAD, SPARE_CANDIDATES, default_backend, describe_backend, nearest
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings, retrieval_metrics_from_ranking
 
 BACKENDS = ("faiss", "torch")
@@ -137,6 +137,23 @@ def test_faiss_hands_over_exactly_the_queries_it_cannot_settle(monkeypatch):
     monkeypatch.setattr(ranking, "_search_with_torch", count)
     assert torch.equal(nearest(vectors, vectors, 5, self_match=True, backend="faiss")[1], expected)
     assert sum(handed_over) == len(crowd)
+
+
+def test_faiss_is_asked_for_matrix_products_and_left_as_it_was(monkeypatch):
+    import faiss
+
+    usual = faiss.cvar.distance_compute_blas_threshold
+    seen = []
+
+    def search(index, vectors, count):
+        seen.append(faiss.cvar.distance_compute_blas_threshold)
+        raise RuntimeError("stopped here")
+
+    monkeypatch.setattr(faiss.IndexFlatIP, "search", search)
+    with pytest.raises(RuntimeError, match="stopped here"):
+        nearest(torch.eye(8), torch.eye(8), 3, self_match=True, backend="faiss")
+    assert seen == [min(usual, FEWEST_PER_THREAD * faiss.omp_get_max_threads())]
+    assert faiss.cvar.distance_compute_blas_threshold == usual
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
