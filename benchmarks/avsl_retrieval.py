@@ -91,7 +91,7 @@ def main() -> None:
             *query[:2], *gallery[:2], query[2], gallery[2], **model, ks=(1, 10, 100), self_match=share == 1
         )
         seconds = time.perf_counter() - start
-        what = f"|alpha| up to {slope:g}, {count} queries"
+        what = f"alpha up to {slope:g}, {count} queries"
         print(f"{what}: R@1 {metrics['R@1']:.3f}, {report}")
         limit = TIMES if share == 1 else None
         findings += [

@@ -40,12 +40,43 @@ def both(query, gallery, labels, model, **options):
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_the_metrics_are_those_of_every_pair(alpha, seed, itself, monkeypatch):
     monkeypatch.setattr(retrieval, "QUERIES", 32)  # several blocks of both sides
-    monkeypatch.setattr(certified, "GALLERY", 24)
+    monkeypatch.setattr(retrieval, "GALLERY", 24)
+    monkeypatch.setattr(retrieval, "MUTUAL", 40)
     given = drawn(alpha, seed, itself=itself, dtype=torch.float32 if seed else torch.float64)
     found, expected, report = both(*given, ks=(1, 2, 4, 8), self_match=itself, count_query_in_r=seed == 10)
     assert found == expected
     assert 0 < report["exact_share"] <= 1
     assert 0 <= report["undecided_share"] <= 1
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e4])
+def test_a_set_against_itself_is_bounded_both_ways_at_once_or_by_side_with_the_same_outcome(alpha, monkeypatch):
+    query, _, (labels, _), model = drawn(alpha, 4, itself=True)
+    labels = torch.where(torch.arange(len(labels)) % 5 == 0, 100 + torch.arange(len(labels)), labels)  # no positive
+    for held in (0, retrieval.HELD):
+        monkeypatch.setattr(retrieval, "HELD", held)
+        monkeypatch.setattr(retrieval, "QUERIES", 32)
+        monkeypatch.setattr(retrieval, "MUTUAL", 32)
+        found, expected, _ = both(query, query, (labels, labels), model, ks=(1, 4), self_match=True)
+        assert found == expected
+
+
+def test_half_of_the_blocks_products_are_made_of_a_set_against_itself(monkeypatch):
+    made = []
+    bounds = certified.block_bounds
+    monkeypatch.setattr(certified, "block_bounds", lambda *sides: made.append(1) or bounds(*sides))
+    monkeypatch.setattr(retrieval, "MUTUAL", 30)
+    query, _, labels, model = drawn(1.0, 3, itself=True)
+    certified_metrics(*query, *query, *labels, **model, ks=(1,), self_match=True)
+    assert len(made) == 3 * 4 / 2
+
+
+def test_a_set_against_another_that_only_has_its_labels_is_bounded_by_side(monkeypatch):
+    query, _, labels, model = drawn(1.0, 2, itself=True)
+    other = [[each.clone() for each in part] for part in query]
+    other[0][1] = other[0][1].flip(0)
+    found, expected, _ = both(query, other, labels, model, ks=(1, 4), self_match=True)
+    assert found == expected
 
 
 @pytest.mark.parametrize("levels", [1, 2, 4])

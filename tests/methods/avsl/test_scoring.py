@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 import torch
 
-from lookalike.methods.avsl import scoring
+from lookalike.methods.avsl import retrieval, scoring
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import certified_queries
 from lookalike.methods.avsl.scoring import ERROR, fixed_weights, graph, weighted_vectors
 from lookalike.metrics.matches import FirstMatches
 from lookalike.metrics.of_classes import SearchOfClasses
 from lookalike.metrics.search import FirstRank, Search
-from trainings import batch, learner
+from trainings import CLASSES, batch, learner
 
 
 @pytest.fixture
@@ -88,6 +88,32 @@ def test_a_large_gallery_is_searched_by_bounds_with_the_metrics_of_every_pair(mo
     labels = search.query_labels
     first = FirstRank(labels, labels, (1,), self_match=True)
     assert graph(model, state, state, first) == {"R@1": expected["R@1"]}
+
+
+@pytest.mark.parametrize(("rate", "moved"), [(1e-3, 0.01), (1.0, 3.0)])
+def test_a_trained_model_is_searched_by_bounds_with_the_metrics_of_every_pair(large, rate, moved, monkeypatch):
+    learning = learner("avsl")
+    network = learning.model
+    slopes = [network.alpha, network.beta]
+    others = [each for each in learning.parameters() if all(each is not slope for slope in slopes)]
+    optimiser = torch.optim.AdamW([{"params": others}, {"params": slopes, "lr": rate}], lr=1e-2)
+    for step in range(30):
+        optimiser.zero_grad()
+        learning(*batch(step % 6)).backward()
+        optimiser.step()
+    assert float((network.alpha.detach() - 1).abs().max()) > moved  # they began at 1
+    network.eval().double()
+    images, labels = zip(*(batch(seed) for seed in range(6, 12)), strict=True)
+    shown = torch.cat([CLASSES * place + of_batch for place, of_batch in enumerate(labels)])
+    with torch.no_grad():
+        state = network(torch.cat(images).double()).state()
+    search = Search(shown, shown, (1, 2, 4), self_match=True)
+    monkeypatch.setattr(retrieval, "MUTUAL", 20)  # several blocks
+    expected = search.by_score(
+        *[Representation.from_state(state)] * 2, score=lambda some, others: -network.distance(some, others)
+    )
+    assert expected["mAP"] < 1  # else any order would do
+    assert graph(network, state, state, search) == expected
 
 
 def test_bounds_keep_what_each_class_reached(model, large):

@@ -83,17 +83,18 @@ def _passed_on(low: Tensor, high: Tensor, edges: Tensor) -> tuple[Tensor, Tensor
     return low @ positive + high @ negative, high @ positive + low @ negative
 
 
-def pair_bounds(query: Images, gallery: Images, weights: Weights) -> tuple[Tensor, Tensor]:
+def pair_bounds(query: Sequence[Tensor], gallery: Sequence[Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
     """Sum in the middle and its largest error, ``(n,)`` each, of n pairs in float64.
 
     Args:
-        query: n images.
-        gallery: n images.
+        query: unit vectors of n images, ``(n, r)`` for each level.
+        gallery: likewise.
         weights: of groups that hold all these pairs.
     """
-    nodes = torch.cat([one - other for one, other in zip(query.units, gallery.units, strict=True)], dim=1).square_()
-    middle = nodes @ weights.middle
-    return middle, nodes @ weights.half + ROUNDING * (nodes @ weights.middle.abs())
+    columns = torch.stack([weights.middle, weights.half, weights.middle.abs()], dim=1)  # (L r, 3)
+    levels = zip(query, gallery, torch.split(columns, query[0].shape[1]), strict=True)
+    sums = torch.stack([(one - other).square_() @ weight for one, other, weight in levels]).sum(dim=0)  # (n, 3)
+    return sums[:, 0], sums[:, 1] + ROUNDING * sums[:, 2]
 
 
 class Flat(NamedTuple):

@@ -4,7 +4,7 @@ The metrics of retrieval are functions of the ranks of a query's positives, and 
 the distances of the positives are evaluated over the whole graph; every other distance is bounded by one matrix product
 (`lookalike.methods.avsl.bounds`), and only items whose bounds hold the distance of a positive are evaluated too. Items
 that are not are closer or farther than the positive whatever their exact distance is. Images of similar statistics are
-bounded together, as the bounds are narrower then.
+bounded together, as the bounds are narrower then; in a set against itself one product bounds a pair both ways.
 
 Source: the distance is that of Attributable Visual Similarity Learning (CVPR 2022), whose paper names its pairwise cost
 as the method's limit; the bounds are ours.
@@ -12,7 +12,7 @@ as the method's limit; the bounds are ours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -23,9 +23,11 @@ from lookalike.methods.avsl.graph import Step, block_sensitivities, graph_images
 from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
 from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
 from lookalike.metrics.names import OF_QUERIES
-from lookalike.metrics.positives import find_positives
+from lookalike.metrics.positives import Positives, find_positives
 
-QUERIES = 1024  # bounded at once
+QUERIES, GALLERY = 1024, 4096  # bounded at once
+MUTUAL = 2048  # of a set against itself
+HELD = 2**24  # positives of all queries whose ranks are counted at once, 16 bytes each and as many for the counts
 GROUP = 256  # images whose weights are bounded together
 
 
@@ -121,17 +123,36 @@ def certified_queries(
         )
     positives = find_positives(query_labels, gallery_labels, self_match=self_match)
     with torch.no_grad():
-        search = CertifiedSearch(query, gallery, steps, scale)
-        order = similar_order(query, widest_direction(gallery, steps), steps)
-        rows = order[positives.counts[order] > 0]
+        groups, ranks, search = _searched(query, gallery, steps, scale, positives, self_match=self_match)
         per_query = torch.empty(query.count, 1 + len(OF_QUERIES), dtype=torch.float64)
-        for queries in torch.split(rows, QUERIES) if len(rows) else ():
-            ranks = search.ranks(queries, positives.of(queries), positives.counts[queries], itself=self_match)
+        for queries, found in zip(groups, ranks, strict=True):
             counts = positives.counts[queries]
-            per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=count_query_in_r)
-    pairs = max(1, len(rows) * (gallery.count - self_match))
+            per_query[queries.cpu()] = metrics_of_queries(found, counts, count_query_in_r=count_query_in_r)
     kept = per_query[positives.counts.cpu() > 0]
+    pairs = max(1, len(kept) * (gallery.count - self_match))
     return kept, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
+
+
+def _searched(
+    query: Side, gallery: Side, steps: Sequence[Step], scale: float, positives: Positives, *, self_match: bool
+) -> tuple[Sequence[Tensor], Iterator[Tensor], CertifiedSearch]:
+    """Rows of the queries that have a positive, in groups, the ranks of each group as they come, what finds them."""
+    direction = widest_direction(gallery, steps)
+    order = similar_order(query, direction, steps)
+    asks = positives.counts[order] > 0
+    rows, most = order[asks], int(positives.counts.max()) if len(order) else 0
+    if self_match and len(rows) * most <= HELD and query.equals(gallery):
+        groups = _split(rows, MUTUAL)
+        blocks = [*groups, *_split(order[~asks], MUTUAL)]
+        search = CertifiedSearch(query, gallery, steps, scale, positives, blocks)
+        return groups, search.mutual_ranks(len(groups)), search
+    groups, columns = _split(rows, QUERIES), _split(similar_order(gallery, direction, steps), GALLERY)
+    search = CertifiedSearch(query, gallery, steps, scale, positives, columns)
+    return groups, search.ranks(groups, itself=self_match), search
+
+
+def _split(index: Tensor, size: int) -> Sequence[Tensor]:
+    return torch.split(index, size) if len(index) else ()
 
 
 def exact_steps(

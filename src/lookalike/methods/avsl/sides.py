@@ -29,13 +29,39 @@ class Side:
                 if not bool(values.isfinite().all()):
                     raise ValueError(f"{name}_{kind}[{level}] holds a value that is not finite, distances need numbers")
         self._embeddings, self._statistics = embeddings, statistics
+        self._lengths = [_lengths(each) for each in embeddings]
         self.device = embeddings[0].device
         self.count, self.nodes, self.levels = len(embeddings[0]), embeddings[0].shape[1], len(embeddings)
 
+    def equals(self, other: Side) -> bool:
+        """Whether both hold the same images in the same order."""
+        parts = (self._embeddings, other._embeddings), (self._statistics, other._statistics)
+        return all(torch.equal(one, that) for mine, its in parts for one, that in zip(mine, its, strict=True))
+
     def some(self, index: Tensor | slice) -> Images:
         """Some images in float64."""
-        units = [torch.nn.functional.normalize(each[index].double(), dim=-1, eps=1e-12) for each in self._embeddings]
-        return Images(units, [each[index].double() for each in self._statistics])
+        return Images(self.units(index), [_taken(each, index) for each in self._statistics])
+
+    def units(self, index: Tensor | slice) -> list[Tensor]:
+        """Their unit vectors alone, by level."""
+        # Divided by float64, whatever is divided: one pass over the values.
+        sides = zip(self._embeddings, self._lengths, strict=True)
+        return [_rows(each, index) / _rows(lengths, index) for each, lengths in sides]
+
+
+def _lengths(embeddings: Tensor) -> Tensor:
+    """What the vectors ``(N, r)`` are divided by, as `torch.nn.functional.normalize` has it, ``(N, 1)`` float64."""
+    parts = [torch.linalg.vector_norm(some.double(), dim=1, keepdim=True) for some in torch.split(embeddings, SOME)]
+    return torch.cat(parts).clamp_(min=1e-12)
+
+
+def _taken(values: Tensor, index: Tensor | slice) -> Tensor:
+    return _rows(values, index).double()
+
+
+def _rows(values: Tensor, index: Tensor | slice) -> Tensor:
+    """Rows, by index_select, which is several times as fast as indexing with a tensor."""
+    return values[index] if isinstance(index, slice) else values.index_select(0, index)
 
 
 def similar_order(side: Side, direction: Tensor, steps: Sequence[Step]) -> Tensor:
