@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from lookalike.tables.words import BACKBONES, column_words, dataset_words, label
 from lookalike.text import human_seconds
 
 DASH = "–"
+SIZES = re.compile(r"(\d+) x (\d+)")  # such as locations times numbers of each
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,13 @@ class Cell:
         text: what it says.
         best: whether it is the best of its column.
         seeds: number of seeds behind a measured number, 0 for all other cells.
+        order: what a page sorts it by, where the text does not begin with it.
     """
 
     text: str
     best: bool = False
     seeds: int = 0
+    order: float | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ def _grid(cells: pd.DataFrame, selected: pd.DataFrame, parts: pd.DataFrame, depa
     for metric, column in cells.groupby("metric", sort=False):
         columns |= _metric_columns(str(metric), column.set_index("row"), first.index)
     for name in map(str, first.columns.difference(COLUMNS, sort=False)):
-        columns[column_words(name)] = [Cell(_other(name, value)) for value in ours.reindex(first.index)[name]]
+        columns[column_words(name)] = [_other(name, value) for value in ours.reindex(first.index)[name]]
     if departs and len(ours):
         marks = ours["departs"].where(ours["trivial"] != "yes").reindex(first.index).fillna("")
         columns["departs"] = [Cell(mark or DASH) for mark in marks]
@@ -262,13 +266,13 @@ def _printed(cell: pd.Series) -> str:
     )
 
 
-def _other(name: str, value: Any) -> str:
+def _other(name: str, value: Any) -> Cell:
     """Cell of a column that only some tables have, text or a number; seconds where its name ends so."""
     if pd.isna(value) or value == "":
-        return DASH
+        return Cell(DASH)
     if isinstance(value, str):
-        return value
-    return human_seconds(value) if name.endswith("_s") else f"{value:.3g}"
+        return Cell(value, order=float(numbers[1]) * float(numbers[2]) if (numbers := SIZES.fullmatch(value)) else None)
+    return Cell(human_seconds(value), order=float(value)) if name.endswith("_s") else Cell(f"{value:.3g}")
 
 
 def _difference(cell: pd.Series) -> str:

@@ -2,7 +2,8 @@
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0], rows = [...body.rows];
   const ways = ["descending", "ascending", "none"];
-  const key = (row, place) => (row.cells[place].firstChild?.textContent ?? "").trim();
+  const key = (row, place) =>
+    row.cells[place].dataset.order ?? (row.cells[place].firstChild?.textContent ?? "").trim();
   table.tHead.addEventListener("click", event => {
     const head = event.target.closest("th");
     const way = ways[(ways.indexOf(head.getAttribute("aria-sort")) + 1) % 3], place = head.cellIndex;
