@@ -24,4 +24,4 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 13
+    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 14

@@ -139,6 +139,11 @@ def test_a_check_without_a_margin_is_never_small():
     [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0), margin=0, unit="below 2")])
     assert finding.verdict == "undecided"
     assert finding.words.startswith("+0 below 2 (")
+    assert finding.words.endswith("3 seeds, no margin)")
+    [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0), margin=1)])
+    assert finding.words.endswith("3 seeds, margin 1)")
+    [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0))])
+    assert finding.words.endswith("3 seeds)")
 
 
 def test_the_page_counts_verdicts_and_shows_every_figure(tmp_path):

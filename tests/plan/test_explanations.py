@@ -66,6 +66,11 @@ REFUSED = [
     ("substitutes: [blur, mean]", "substitutes: [blur, grey]", r"substitutes: unknown 'grey'"),
     ("recipe: untrained", "recipe: untraind", r"neutral\.recipe: unknown 'untraind', did you mean 'untrained'"),
     ("steps: 16", "steps: 200", r"steps: 200 is more than the 196 cells of the grid"),
+    (
+        'label: "control: centre", recipe: compared_proxy_anchor, explainer: centre',
+        'label: "control: random", recipe: untrained, explainer: random',
+        r"blocks\.0: two rows 'control: random' by random; each needs a label of its own",
+    ),
     ("triplets: 300", "triplets: 1", r"triplets: 1 is less than the minimum of 2"),
 ]
 

@@ -39,6 +39,10 @@ def read_explanations(plan: Plan) -> Settings:
             where = f"{place}, blocks.{number}, row {row['label']!r}"
             require_known(f"{where}, recipe", row["recipe"], plan.recipe_names)
             require_known(f"{where}, explainer", row["explainer"], explainers())
+        labels = [(row["label"], row["explainer"]) for row in block["rows"]]
+        if twice := [label for number, label in enumerate(labels) if label in labels[:number]]:
+            row = f"{twice[0][0]!r} by {twice[0][1]}"
+            raise ValueError(f"{place}, blocks.{number}: two rows {row}; each needs a label of its own")
     return settings
 
 

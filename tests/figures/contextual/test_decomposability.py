@@ -64,6 +64,14 @@ def test_the_verdicts_follow_the_ends_of_the_curves(tmp_path):
     assert [so(check) for check in checks(frame)] == [True, True, False]
 
 
+def test_the_whole_set_is_known_by_name_where_batches_drawn_again_and_again_are_larger(tmp_path):
+    frame = data([run(tmp_path)], {**OPTIONS, "per_class": [6, "all"]})
+    assert frame.groupby("whole")["batch_size"].first().to_dict() == {False: 18, True: 12}
+    frame["MAP@R"] = frame["whole"].astype(float)
+    first, *_ = checks(frame)
+    assert first.says == "λ = 1 is worse with batches of 18 than with the whole set: MAP@R 0.0 % against 100.0 %"
+
+
 def test_features_of_test_pictures_alone_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"holds no best/train/embedding; embed\.training_pictures of its recipe"):
         data([run(tmp_path, role="test")], OPTIONS)

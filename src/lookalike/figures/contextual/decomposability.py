@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -113,24 +114,26 @@ def draw(frame: pd.DataFrame) -> Picture:
     from lookalike.figures.parts.style import LOOKS, panels
 
     figure, axes = panels(2, 2, height=3.7)
+    frame = with_series(frame)
     last = frame[frame["iteration"] == frame["iteration"].max()]
-    sizes = sorted(frame["batch_size"].unique())
+    sizes = sorted(frame["series"].unique())
     colours = {size: look.colour for look, size in zip(LOOKS, sizes, strict=False)}
     lines: dict[float, Any] = {0.0: "--", 1.0: "-"}
     for look, size in zip(LOOKS, sizes, strict=False):
-        ends = last[last["batch_size"] == size].groupby("lam")["R@1"].mean()
+        ends = last[last["series"] == size].groupby("lam")["R@1"].mean()
         axes[0, 0].plot(ends.index, 100 * ends, color=look.colour, marker=look.marker, linestyle="-.")
     axes[0, 0].set_xlabel("λ")
     axes[0, 0].set_ylabel("R@1 at the end (%)")
     for panel, (column, label) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), CURVES.items(), strict=True):
         for size in (sizes[0], sizes[-1]):
             for lam, line in lines.items():
-                rows = frame[(frame["batch_size"] == size) & (frame["lam"] == lam)]
+                rows = frame[(frame["series"] == size) & (frame["lam"] == lam)]
                 curve = rows.groupby("iteration")[column].mean() * (1 if column == "contextual" else 100)
                 panel.plot(curve.index, curve, color=colours[size], linestyle=line)
         panel.set_xlabel("iteration")
         panel.set_ylabel(label)
-    named = [f"{size} in a batch" for size in sizes[:-1]] + [f"all {sizes[-1]} pictures"]
+    pictures = frame.loc[frame["whole"], "batch_size"].max()
+    named = [f"{size:g} in a batch" for size in sizes[:-1]] + [f"all {pictures} pictures"]
     handles = [
         Line2D([], [], color=look.colour, marker=look.marker, linestyle="", label=name)
         for look, name in zip(LOOKS, named, strict=False)
@@ -140,15 +143,21 @@ def draw(frame: pd.DataFrame) -> Picture:
     return figure
 
 
+def with_series(frame: pd.DataFrame) -> pd.DataFrame:
+    """With a column ``series``, the size of the batches, which sorts the whole set last, whatever its size."""
+    return frame.assign(series=frame["batch_size"].astype(float).mask(frame["whole"], math.inf))
+
+
 def checks(frame: pd.DataFrame) -> list[Check]:
     """The gap of the contextual loss between the smallest batch and the whole set, and which lambda is best there."""
-    sizes = sorted(frame["batch_size"].unique())
+    frame = with_series(frame)
+    sizes = sorted(frame["series"].unique())
     last = frame[frame["iteration"] == frame["iteration"].max()]
-    reached: Any = 100 * last.pivot_table(index=["batch_size", "lam"], columns="seed", values="MAP@R")
+    reached: Any = 100 * last.pivot_table(index=["series", "lam"], columns="seed", values="MAP@R")
     small, whole = reached.loc[(sizes[0], 1.0)], reached.loc[(sizes[-1], 1.0)]
     return [
         over_seeds(
-            f"λ = 1 is worse with batches of {sizes[0]} than with the whole set: MAP@R {small.mean():.1f} % against "
+            f"λ = 1 is worse with batches of {sizes[0]:g} than with the whole set: MAP@R {small.mean():.1f} % against "
             f"{whole.mean():.1f} %",
             whole - small,
             margin=MARGINS["MAP@R"],

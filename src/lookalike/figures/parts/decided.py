@@ -9,7 +9,7 @@ from math import isnan
 import numpy as np
 
 from lookalike.figures.parts.form import Check
-from lookalike.statistics.decisions import Decided, decide
+from lookalike.statistics.decisions import MARGIN, Decided, decide
 from lookalike.statistics.verdict import Verdict
 
 OF_A_MEAN = {Verdict.HIGHER: Verdict.YES, Verdict.LOWER: Verdict.NO, Verdict.EQUAL: Verdict.NO}
@@ -59,8 +59,15 @@ def _of_seeds(check: Check, reached: Decided) -> Finding:
     if isnan(decision.low):
         return Finding(verdict, f"{number(estimate.mean)} {check.unit}, one seed")
     ends = f"{number(decision.low)} to {number(decision.high)}"
-    level = f"{100 * decision.level:.1f} % interval {ends}, {estimate.seeds} seeds"
+    level = f"{100 * decision.level:.1f} % interval {ends}, {estimate.seeds} seeds{_margin(check)}"
     return Finding(verdict, f"{number(estimate.mean)} {check.unit} ({level})")
+
+
+def _margin(check: Check) -> str:
+    """The margin that a check is decided by, where it is not the usual one."""
+    if check.margin == MARGIN:
+        return ""
+    return f", margin {check.margin:g}" if check.margin else ", no margin"
 
 
 def number(value: float) -> str:
