@@ -71,7 +71,7 @@ def conclude(findings: Sequence[Finding], path: Path | None) -> None:
     """Print each finding beside its limit, and write all of them with what the machine did meanwhile."""
     for finding in findings:
         limit = "" if finding.limit is None else f" (limit {finding.limit:.4g}: {finding.verdict})"
-        print(f"{finding.what}: {finding.measured:.4g} {finding.unit}{limit}")
+        print(f"{finding.what}: {finding.measured:.4g} {finding.unit}".rstrip() + limit)
     if path is not None:
         others = (_seconds_of_others() - _OTHERS_BEFORE) / (time.monotonic() - _STARTED)
         about = {"cores": os.cpu_count(), "machine": _machine(), "others": max(0.0, others), "torch": version("torch")}

@@ -34,7 +34,8 @@ def summary(paths: Sequence[Path]) -> str:
     return (
         f"# Benchmarks\n\n{held} limits kept, {missed} over. Each benchmark ran by itself, on one thread; times are"
         " those of the processor (avsl_retrieval: all threads, by the clock). Limits in seconds were set on another"
-        f" machine, ratios hold on any. Here: {machines}; torch {releases}.\n\n{table}\n\n"
+        f" machine, ratios hold on any. Here: {machines}; torch {releases}. Why what is over is over:"
+        f" [cost.md](../../docs/cost.md#limits-that-are-missed).\n\n{table}\n\n"
         f"Of {cores} processors, busy with other work meanwhile: {others}. Where others work, caches and memory are"
         " shared: times are longer than on a quiet machine, ratios suffer less.\n"
     )

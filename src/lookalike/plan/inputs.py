@@ -18,12 +18,14 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trial_settings
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
+from lookalike.plan.signatures import signed, signed_methods
 from lookalike.plan.start import Start, read_start
 from lookalike.sources.code import code_digest
 
 TRAINING = "lookalike.stages.train:train"
 
 
+@signed_methods
 class Inputs:
     """Files and settings of data sets and runs.
 
@@ -40,16 +42,17 @@ class Inputs:
         self.results_folder = f"results/{plan.folder}"
         self._wanted: set[tuple[str, str]] = set()
         self._digests: dict[str | None, str | None] = {}
+        self._codes: dict[tuple[tuple[str, ...], str, str, str | None], str] = {}
 
     def code(self, *entry_points: str, stage: str | None = "evaluate") -> Callable[[Any], str]:
         """Digest of the code behind a rule, for the parts that a job's recipe names up to a stage."""
 
         def digest(wildcards: Any) -> str:
             if hasattr(wildcards, "recipe"):
-                return recipe_digest(entry_points, self.plan.settings(wildcards.recipe, wildcards.dataset, stage))
+                return self._code_of(entry_points, wildcards.recipe, wildcards.dataset, stage)
             return code_digest(entry_points, self.specification(wildcards) if hasattr(wildcards, "dataset") else None)
 
-        return digest
+        return signed(digest)
 
     @property
     def start(self) -> Start:
@@ -62,11 +65,11 @@ class Inputs:
 
     def training_code(self, recipe: str, dataset: str) -> str:
         """Digest of the code that would train a run now."""
-        return recipe_digest([TRAINING], self.plan.settings(recipe, dataset, "train"))
+        return self._code_of((TRAINING,), recipe, dataset, "train")
 
     def settings(self, stage: str) -> Callable[[Any], Settings]:
         """One section of a job's recipe."""
-        return lambda wildcards: self.all_settings(wildcards)[stage]
+        return signed(lambda wildcards: self.all_settings(wildcards)[stage])
 
     def weights(self, wildcards: Any) -> str | None:
         """Digest of the file that a training starts from: another one of the same name is another start."""
@@ -101,7 +104,7 @@ class Inputs:
             self._check_wanted(wildcards.recipe, wildcards.dataset)
             return self.stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
 
-        return file
+        return signed(file)
 
     def selection(self, wildcards: Any) -> str | list[str]:
         """History of the training that chooses the epoch, nothing where the test pictures choose it."""
@@ -206,6 +209,13 @@ class Inputs:
         sections = [self.plan.settings(recipe, wildcards.dataset, "segment")["segment"] for recipe in recipes]
         asked = [section for section in sections if section]
         return {name: max(section[name] for section in asked) for name in ("shots", "episodes", "draws")}
+
+    def _code_of(self, entry_points: tuple[str, ...], recipe: str, dataset: str, stage: str | None) -> str:
+        """Digest of the code behind a recipe up to a stage, found once for all seeds."""
+        key = (entry_points, recipe, dataset, stage)
+        if key not in self._codes:
+            self._codes[key] = recipe_digest(entry_points, self.plan.settings(recipe, dataset, stage))
+        return self._codes[key]
 
     def _check_wanted(self, recipe: str, dataset: str) -> None:
         """Refuse a run that cannot be trained, also one that no table holds and that was asked for by its file."""
