@@ -22,7 +22,9 @@ page = pathlib.Path("docs/methods.md").read_text()
 for piece in re.findall(r"^```python\\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
     exec(piece)
 """
-NEEDED = "is not installed: this needs lookalike's extra `workflow`; in the project's folder: pip install '.[workflow]'"
+NEEDED = (
+    "is not installed: this needs lookalike's extra `workflow`; in the project's folder: uv pip install '.[workflow]'"
+)
 
 
 def without(blocked, code, folder=ROOT):

@@ -31,3 +31,14 @@ def test_without_a_checkout_either_it_is_an_error(tmp_path, monkeypatch):
     )
     with pytest.raises(ValueError, match=said):
         paths.project_root()
+
+
+def test_the_environment_says_where_archives_are_before_the_configuration_does(monkeypatch):
+    monkeypatch.setenv("LOOKALIKE_ARCHIVES", "/media/archives")
+    assert paths.archives_of("data/archives") == "/media/archives"
+    for nothing in (
+        lambda: monkeypatch.setenv("LOOKALIKE_ARCHIVES", ""),
+        lambda: monkeypatch.delenv("LOOKALIKE_ARCHIVES"),
+    ):
+        nothing()
+        assert paths.archives_of("data/archives") == "data/archives"

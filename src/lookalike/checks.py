@@ -69,6 +69,6 @@ def workflow_extra() -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{error.name} is not installed: this needs lookalike's extra `workflow`; in the project's folder: "
-            "pip install '.[workflow]'",
+            "uv pip install '.[workflow]'",
             name=error.name,
         ) from None

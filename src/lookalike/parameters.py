@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,6 +70,29 @@ def read_yaml(path: Path) -> Settings:
         ValueError: naming file and line, if the file is missing, broken, holds no mapping or a key twice.
     """
     return copied(_read(path))
+
+
+def read_overlay(paths: Sequence[Path]) -> Settings:
+    """Content of the overlays that a command is given, each laid over those before it; errors as of `read_yaml`."""
+    contents = [read_yaml(path.absolute()) for path in paths]
+    overlay = contents[0] if contents else {}
+    for content in contents[1:]:
+        from snakemake.utils import update_config  # as a call does: to `merge` a ``name`` says whose other values are
+
+        update_config(overlay, content)
+    return overlay
+
+
+def configuration(scale: str | None, overlays: Sequence[Path]) -> Settings:
+    """``params/config.yaml`` as a command is to read it: overlays over it, at a scale where one is named.
+
+    Raises:
+        ValueError: as `read` and `read_yaml`, and for a scale beside an overlay that is one.
+    """
+    config = merge(read("params/config.yaml", "config"), read_overlay(overlays))
+    if scale and "name" in config:
+        raise ValueError(f"--scale {scale}: the overlay is a scale of its own, {config['name']!r}; name one of the two")
+    return {**config, "scale": scale} if scale else config
 
 
 def read(path: Path | str, schema: str) -> Settings:

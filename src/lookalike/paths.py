@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent  # that is imported: of the checkout, or installed
@@ -33,3 +34,8 @@ def project_root() -> Path:
 def episodes_of(manifest: str, ways: int) -> str:
     """File with the episodes of a data set whose queries show one or two classes: beside the manifest of its split."""
     return str(Path(manifest).with_suffix(".episodes.csv" if ways == 1 else ".two_way_episodes.csv"))
+
+
+def archives_of(configured: str) -> str:
+    """Folder of archives: ``$LOOKALIKE_ARCHIVES`` where it is set, else what is configured as ``archives``."""
+    return os.environ.get("LOOKALIKE_ARCHIVES") or configured

@@ -100,6 +100,22 @@ def test_a_folder_that_is_not_there_and_a_key_given_twice_are_noticed(project, c
     assert capsys.readouterr().err == f"lookalike: {project}/twice.yaml, line 5: duplicate key 'name'\n"
 
 
+def test_a_second_overlay_is_laid_over_the_first(project, capsys):
+    write_own(project)
+    (project / "trial.yaml").write_text("name: trial\nseeds: [0, 1]\nrecipe: {train: {batch_size: 8}}\n")
+    overlays = [word for name in ("own", "trial") for word in ("--configfile", str(project / f"{name}.yaml"))]
+    text = facts(printed(capsys, *overlays, "--no-measure"))
+    assert "Scale trial: trial" in text
+    assert "seeds 0, 1" in text
+
+
+def test_a_scale_beside_an_overlay_that_is_one_is_refused(project, capsys):
+    write_own(project)
+    assert main(["plan", "--scale", "paper", "--configfile", str(project / "own.yaml")]) == 2
+    message = "--scale paper: the overlay is a scale of its own, 'own'; name one of the two"
+    assert capsys.readouterr().err == f"lookalike: {message}\n"
+
+
 def test_own_pictures_are_counted_by_their_split(project, capsys):
     write_own(project)
     text = facts(printed(capsys, "--configfile", str(project / "own.yaml"), "--no-measure"))

@@ -38,6 +38,17 @@ def test_results_that_are_as_their_stages_left_them_are_right(project, capsys):
     assert main(["verify"]) == 0
 
 
+def test_folders_that_no_stage_leaves_results_in_are_passed_over_unless_named(project, capsys):
+    for name in ("benchmarks/summary.md", "reference/ci.json", "own_birds/schedule.json"):
+        (project / "results" / name).parent.mkdir()
+        (project / "results" / name).write_text("{}")
+    assert main(["verify"]) == 0
+    assert capsys.readouterr().out == "ok     results/small: 3 files as recorded\n0 faults\n".replace(
+        "results", f"{project}/results"
+    )
+    assert main(["verify", "results/reference"]) == 1
+
+
 def test_results_that_came_without_any_record_are_one_line(project, capsys):
     shutil.rmtree(project / "results" / "small" / "records")
     assert main(["verify", "results/small"]) == 1

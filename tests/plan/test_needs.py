@@ -147,3 +147,13 @@ def test_archives_that_only_a_person_can_fetch_are_asked_for_before_the_first_jo
     (archives / "img.zip").unlink()
     (tmp_path / "data" / "inshop" / "Img" / "img").mkdir(parents=True)
     check_archives(chosen, archives)  # unpacked already
+
+
+def test_pictures_that_only_a_person_can_unpack_are_asked_for_before_the_first_job(params, tmp_path):
+    paper = Plan({**read("params/config.yaml", "config"), "scale": "paper"})
+    with pytest.raises(
+        ValueError, match=r"cuhk03_detected needs its pictures in \S*data/cuhk03_detected \(get the image"
+    ):
+        check_archives([paper.datasets["cuhk03_detected"]], tmp_path)
+    (tmp_path / "data" / "cuhk03_detected").mkdir(parents=True)
+    check_archives([paper.datasets["cuhk03_detected"]], tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake.io import IOFile
 
 from lookalike.parameters import read_yaml
-from lookalike.paths import PACKAGE, episodes_of
+from lookalike.paths import PACKAGE, archives_of, episodes_of
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.fidelity import choices, papers
 from lookalike.plan.gate import Gate
@@ -65,6 +65,7 @@ if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, evidence, gate, shown = read_all()
 
+config["archives"] = archives_of(config["archives"])
 config["tracking"] = plan.tracking  # scripts read it there: switching it is no reason to run anything again
 SCALE = plan.scale
 RESULTS = inputs.results_folder

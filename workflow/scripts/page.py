@@ -1,9 +1,10 @@
 """Lay out the page."""
 
 from lookalike.running.jobs import job_log
+from lookalike.running.records import job_facts
 from lookalike.stages.page import page
 
-with job_log("page", snakemake.log[0]):
+with job_log("page", snakemake.log[0], job_facts(snakemake)):
     page(
         snakemake.params.rows,
         pairs=snakemake.input.pairs,

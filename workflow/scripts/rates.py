@@ -1,9 +1,10 @@
 """Choose rates among the trials."""
 
 from lookalike.running.jobs import job_log
+from lookalike.running.records import job_facts
 from lookalike.stages.rates import rates
 
-with job_log("rates", snakemake.log[0]):
+with job_log("rates", snakemake.log[0], job_facts(snakemake)):
     rates(
         snakemake.params.trials,
         snakemake.params.rates,

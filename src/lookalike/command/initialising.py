@@ -47,7 +47,7 @@ def initialise(folder: Path) -> int:
     size = human_bytes(sum(path.stat().st_size for path in files))
     print(f"{folder}: a project of {counted(len(files), 'file')}, {size}. Next:")
     print(f"    cd {folder}\n    snakemake --cores all --resources gpu=1 tables")
-    print("Code in src/ counts once it is installed from there: pip install -e '.[workflow]'")
+    print("Code in src/ counts once it is installed from there: uv pip install -e '.[workflow]'")
     return 0
 
 

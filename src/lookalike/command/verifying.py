@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from lookalike.own.recommend.schedule import SCHEDULE
 from lookalike.paths import project_root
 from lookalike.running.records import RECORDS, RESULTS, digest_of, read_record, record_of
 from lookalike.text import counted, human_bytes, one_line
 
 # What Snakemake writes itself, behind a job that has ended, and a folder that is laid out of files with records.
 UNRECORDED = ("timings", "page")
+# Below results/, but of no stage, as is a folder with a schedule of `recommend`.
+OF_NO_STAGE = ("benchmarks", "reference")
 UNKNOWN = "results that came with a checkout have none, those that are made here get one"
 
 
@@ -20,7 +23,7 @@ def print_verification(folders: Iterable[Path]) -> int:
     """Print each fault as a line, and how many files there were.
 
     Args:
-        folders: ``results/<scale>``, or folders below one; none for every scale of the project.
+        folders: ``results/<scale>``, or folders below one; none for all that stages have left results in.
 
     Returns:
         1 if a file is not as its record says, is missing or has no record, else 0.
@@ -29,7 +32,7 @@ def print_verification(folders: Iterable[Path]) -> int:
         ValueError: for what is no folder of results.
     """
     faults = 0
-    for folder in list(folders) or sorted(path for path in (project_root() / RESULTS).glob("*") if path.is_dir()):
+    for folder in list(folders) or sorted(filter(_is_of_stages, (project_root() / RESULTS).glob("*"))):
         parts = folder.resolve().parts
         if not folder.is_dir() or RESULTS not in parts[:-1]:
             raise ValueError(f"{folder} is no folder below {RESULTS}/, such as {RESULTS}/mini")
@@ -47,6 +50,10 @@ def print_verification(folders: Iterable[Path]) -> int:
         print(f"ok     {folder}: {counted(right, 'file')} as recorded", flush=True)
     print(counted(faults, "fault"))
     return int(faults > 0)
+
+
+def _is_of_stages(folder: Path) -> bool:
+    return folder.is_dir() and folder.name not in OF_NO_STAGE and not (folder / SCHEDULE).is_file()
 
 
 def _looked_at(folder: Path) -> Iterator[tuple[Path, str]]:

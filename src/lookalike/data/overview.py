@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +10,7 @@ from lookalike.data.inventory import DatasetState, archive_faults, data_faults, 
 from lookalike.data.pictures import copies_of, copy_faults
 from lookalike.data.splits import load_specification
 from lookalike.parameters import read
-from lookalike.paths import project_root
+from lookalike.paths import archives_of, project_root
 from lookalike.text import WIDTH, counted, human_bytes, one_line
 
 _READINESS = {"ready": "Ready", "comes by itself": "Come by themselves", "waits for you": "Wait for you"}
@@ -152,5 +151,4 @@ def known_datasets() -> list[str]:
 
 def archives_folder() -> Path:
     """Where archives lie: ``$LOOKALIKE_ARCHIVES``, else ``archives`` of ``params/config.yaml``."""
-    folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
-    return project_root() / folder
+    return project_root() / archives_of(read("params/config.yaml", "config")["archives"])

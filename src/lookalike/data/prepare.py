@@ -67,13 +67,15 @@ def ensure_data(
 
 
 def fetched_by_hand(specification: Specification, root: Path, archives_folder: Path) -> list[str]:
-    """Files that only a person can get, for want of an address, and that are neither unpacked nor on disk.
+    """What only a person can get, for want of an address, and that is neither unpacked nor on disk: files, or the root.
 
     Args:
         specification: content of a file in ``params/datasets``.
         root: folder that the files belong to.
         archives_folder: where archives are looked for.
     """
+    if not specification["archives"] and not root.is_dir():
+        return [f"its pictures in {root}"]
     return [
         archive["file"]
         for archive in _packaging(specification, root, [archives_folder])

@@ -58,9 +58,5 @@ def draw_triplets(labels: Tensor, count: int, seed: int) -> Tensor:
     anchor = able[torch.randperm(len(able), generator=generator)[:count]]
     same = labels[anchor, None] == labels  # (T, N)
     partners = (same.scatter(1, anchor[:, None], False), ~same)
-    return torch.stack(
-        [
-            anchor,
-            *(draw_columns(evenly(each, torch.empty(each.shape, device=each.device)), generator) for each in partners),
-        ]
-    )
+    even = (evenly(each, torch.empty(each.shape, device=each.device)) for each in partners)
+    return torch.stack([anchor, *(draw_columns(each, generator) for each in even)])

@@ -52,7 +52,7 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
     points = [
         departure.point for departure in listed if comparable and departure.concerns(everything, run["published"])
     ]
-    departs = _departures(plan, recipe, dataset, settings) + (OUR_CHOICE if points else "")
+    departs = _departures(plan, recipe, dataset) + (OUR_CHOICE if points else "")
     return {
         "metrics_file": metrics,
         "settings": settings_digest(settings),
@@ -73,7 +73,9 @@ def terms_of(plan: Plan, run: Mapping[str, Any]) -> Settings:
     }
 
 
-def _departures(plan: Plan, recipe: str, dataset: str, settings: Settings) -> str:
+@cache
+def _departures(plan: Plan, recipe: str, dataset: str) -> str:
+    settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
     stands_for, marks = plan.datasets[dataset].stands_for, ""
     if stands_for is not None and not plan.datasets[dataset].is_published:
         marks += "D"
@@ -91,10 +93,10 @@ def _without_backbone(section: Settings) -> str:
 
 
 @cache
-def rebuilding_options(plan: Plan) -> str:
-    """What a call of Snakemake is to be given to make results of this plan again."""
+def rebuilding_options(plan: Plan, overlays: str = "<your overlay>") -> str:
+    """What a call of Snakemake is to be given to make results of this plan again, with the files of an overlay."""
     usual = read("params/config.yaml", "config")
     changed = [f"scale={plan.scale}"] if plan.scale != usual["scale"] and not plan.is_overlay else []
     changed += ["selection=held_out"] if plan.holds_out and usual.get("selection") != "held_out" else []
-    given = " --configfile <your overlay>" if plan.is_overlay else ""
+    given = f" --configfile {overlays}" if plan.is_overlay else ""
     return given + (f" --config {' '.join(changed)}" if changed else "")

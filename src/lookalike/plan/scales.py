@@ -18,6 +18,8 @@ from lookalike.sources.code import keys_of
 OVERLAY = "the overlay"  # what messages call the user's own scale
 FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales
 
+HELD_OUT = "_held_out"  # behind a scale: results whose epochs were chosen on classes held out
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -94,6 +96,12 @@ class Scale:
         return self.settings.get("strangers_super")
 
 
+def scale_and_selection(folder: str) -> tuple[str, str]:
+    """Scale, and what chose the epochs, of the call whose results lie in a folder of that name, without a suffix."""
+    scale = folder.removesuffix(HELD_OUT)
+    return scale, "test" if scale == folder else "held_out"
+
+
 def read_scale(config: Mapping[str, Any]) -> Scale:
     """The scale of a configuration.
 
@@ -140,7 +148,7 @@ def _refuse_taken(name: str) -> None:
     params = project_root() / "params"
     scales = [path.stem for path in (params / "scales").glob("*.yaml")]
     datasets = [path.stem for path in (params / "datasets").glob("*.yaml")]
-    taken = {*scales, *(f"{scale}_held_out" for scale in scales), *datasets, *FOLDERS}
+    taken = {*scales, *(f"{scale}{HELD_OUT}" for scale in scales), *datasets, *FOLDERS}
     if name in taken:
         raise ValueError(f"{OVERLAY}, name: {name!r} is taken by a scale, a data set or a folder; choose another")
 

@@ -31,9 +31,9 @@ is refused there.
 *Change at {scale}* is the trial minus the unchanged recipe at the scale `{scale}`, in percent points: the mean over n
 paired seeds, with a confidence interval of 95 %, at the epoch with the best R@1. One choice is tried at a time, on the
 data set that stands for CUB; where it changes nothing there, or has values per data set, on those that are named, at
-most two. *No effect* means that every number is the same, *not run* that there is none, and *set by {scale}* that the
-scale lays its own values over the ones to be tried. What `mini`, a small network on drawn pictures, changes says which
-points matter there; it is no estimate for the papers' networks.
+most two. *No effect* means that the compared numbers are equal, *not run* that there is none, and *set by {scale}* that
+the scale lays its own values over the ones to be tried. What `mini`, a small network on drawn pictures, changes says
+which points matter there; it is no estimate for the papers' networks.
 
 Made by `snakemake --cores all fidelity` from `params/fidelity` and the runs that it starts."""
 

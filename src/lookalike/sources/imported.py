@@ -18,7 +18,7 @@ def other_sources() -> str:
         return ""
     return (
         f"lookalike is imported from {PACKAGE}, and {own} is another one that counts for nothing here; "
-        "`pip install -e '.[workflow]'` makes it count"
+        "`uv pip install -e '.[workflow]'` makes it count"
     )
 
 

@@ -17,6 +17,7 @@ from figurines import preset_named, write_figurines
 from lookalike.data import ensure_data, load_specification
 from lookalike.files import write_json
 from lookalike.parameters import read
+from lookalike.paths import archives_of
 from lookalike.plan.scales import Dataset
 from lookalike.running.dvc import reproduce
 from lookalike.running.jobs import warnings_marked
@@ -60,7 +61,7 @@ def draw(generator: Mapping[str, Any], root: Path, *, processes: int = 1) -> Non
 
 if __name__ == "__main__":
     name = sys.argv[1]
-    folder = os.environ.get("LOOKALIKE_ARCHIVES") or read("params/config.yaml", "config")["archives"]
+    folder = archives_of(read("params/config.yaml", "config")["archives"])
     with warnings_marked(sys.stderr):
         obtain(
             load_specification(name),

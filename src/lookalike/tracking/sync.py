@@ -21,6 +21,7 @@ from lookalike.parameters import Settings, merge
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import KINDS, result_file
+from lookalike.plan.scales import scale_and_selection
 from lookalike.text import counted
 from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, is_own, open_client
 from lookalike.tracking.rows import tag
@@ -226,9 +227,9 @@ def _parameters(run: OnDisk, plan: Plan | None) -> dict[str, str]:
 
 def _plan_of(scale: str, base: Settings, overlay: Settings, runs: list[OnDisk]) -> Plan | None:
     """What ``params/`` says of a folder of results, with the seeds that are there; ``None`` if its overlay is not."""
-    name = scale.removesuffix("_held_out")
+    name, selection = scale_and_selection(scale)
     seeds = sorted({int(run.identity["seed"]) for run in runs})
-    given = {"seeds": seeds, "selection": "test" if name == scale else "held_out"}
+    given = {"seeds": seeds, "selection": selection}
     if overlay.get("name") == name:
         return Plan(merge(base, overlay) | given)
     if (project_root() / "params" / "scales" / f"{name}.yaml").is_file():

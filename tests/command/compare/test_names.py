@@ -52,6 +52,20 @@ def test_a_row_means_all_its_data_sets_or_the_one_it_names(results):
     assert found("tried:Margin@cub") == birds
 
 
+def test_a_row_of_a_table_that_the_call_does_not_make_is_known(results):
+    assert [run.recipe for run in Names(None).side("methods:Margin@figurines_birds").runs] == []
+    assert Names(None).side("methods:Margin@figurines_birds").unfinished
+
+
+def test_a_file_whose_epoch_was_chosen_on_held_out_classes_means_a_run_of_those(results, capsys):
+    held_out = results.with_name("mini_held_out")
+    results.rename(held_out)
+    file = "results/mini_held_out/metrics/margin/figurines_birds/seed1.json"
+    assert found(file) == [("margin", "figurines_birds", 1)]
+    assert main(["compare", file, file.replace("seed1", "seed7")]) == 1
+    assert "seed7.json --config selection=held_out` makes it" in capsys.readouterr().err
+
+
 def test_a_file_of_metrics_or_a_model_means_its_run(results):
     assert found(str(results / "metrics/margin_diml/figurines_birds/seed1.json")) == [
         ("margin_diml", "figurines_birds", 1)

@@ -51,6 +51,17 @@ def test_an_unknown_mutation_is_refused_with_the_nearest_name(plan):
         mutation_requests(plan, "margin_sing")
 
 
+@pytest.mark.parametrize(
+    ("python", "message"),
+    [("false", "does not run: ended with status 1"), ("true", "ran '' in place of the changed copy")],
+)
+def test_a_process_that_ends_without_a_word_is_told(plan, monkeypatch, python, message):
+    monkeypatch.setattr("sys.executable", shutil.which(python))
+    entry = read_mutations()["margin_sign"]
+    with pytest.raises(ValueError, match=message):
+        mutated_traces(entry["find"], entry["replace"], mutation_requests(plan, "margin_sign"))
+
+
 @pytest.mark.slow
 def test_a_planted_mistake_closes_the_gate_and_a_harmless_edit_does_not(plan, tmp_path):
     requests = mutation_requests(plan, "margin_sign")

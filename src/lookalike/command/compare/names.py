@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.command.compare.runs import Results, Run, UnfinishedError, tracked_run
-from lookalike.parameters import Settings, merge, read
+from lookalike.parameters import configuration
 from lookalike.paths import project_root
+from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file
+from lookalike.plan.scales import scale_and_selection
 from lookalike.tracking import copy_of
 
 FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"
@@ -48,15 +51,12 @@ class Names:
 
     Args:
         scale: name in ``params/scales``, ``None`` for that of ``params/config.yaml``.
-        overlay: a user's own scale.
-        configfile: file that the overlay stands in.
+        overlays: files of a user's own scale.
     """
 
-    def __init__(self, scale: str | None, overlay: Settings | None = None, configfile: Path | None = None) -> None:
-        self._config: dict[str, Any] = merge(read("params/config.yaml", "config"), overlay or {})
-        self._default = str(self._config["scale"])
-        self._config |= {"scale": scale} if scale else {}
-        self._configfile = configfile
+    def __init__(self, scale: str | None, overlays: Sequence[Path] = ()) -> None:
+        self._config: dict[str, Any] = configuration(scale, overlays)
+        self._overlays = overlays
 
     def side(self, name: str) -> Side:
         """The runs that a name means.
@@ -123,7 +123,7 @@ class Names:
         table, _, label = of_row.partition(":")
         results = self._results()
         plan = results.plan
-        require_known(f"{name}, table of scale {plan.scale}", table, [*plan.table_names, *plan.sweeps])
+        require_known(f"{name}, table of scale {plan.scale}", table, [*plan.known_tables, *plan.sweeps])
         require_known(f"{name}, row of {table}", label, [row["label"] for row in plan.table(table)["rows"]])
         runs = plan.runs_of(table)
         runs = runs[runs["label"] == label][["recipe", "dataset"]].drop_duplicates()
@@ -136,17 +136,18 @@ class Names:
             side.add(results, run["recipe"], run["dataset"], seeds)
 
     @cache  # noqa: B019  (one object per call of the command)
-    def _results(self, scale: str | None = None, folder: Path | None = None) -> Results:
-        """Results of a scale, by default of the one that was asked for."""
+    def _results(self, name: str | None = None, folder: Path | None = None) -> Results:
+        """Results of a folder, by its name and where it lies; by default of the scale that was asked for."""
         config = dict(self._config)
-        if scale is not None and scale != config.get("name", config["scale"]):
-            config = {key: value for key, value in config.items() if key not in ("name", "datasets", "recipe")}
-            scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
-            require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
-            config["scale"] = scale
+        if name is not None:
+            scale, config["selection"] = scale_and_selection(name)
+            if scale != config.get("name", config["scale"]):
+                config = {key: value for key, value in config.items() if key not in ("name", "datasets", "recipe")}
+                scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
+                require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
+                config["scale"] = scale
         plan = Plan(config)
-        options = "" if plan.scale == self._default else f" --config scale={plan.scale}"
-        options = f" --configfile {self._configfile}" if plan.is_overlay else options
+        options = rebuilding_options(plan, " ".join(map(str, self._overlays)))
         return Results(plan, folder or project_root() / "results" / plan.folder, options)
 
 

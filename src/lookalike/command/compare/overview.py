@@ -10,7 +10,6 @@ from pathlib import Path
 from lookalike.command.compare.differences import ABSENT, Pairs, differing, metric_differences, metrics_of_one, pairs
 from lookalike.command.compare.names import Names, Side
 from lookalike.command.compare.runs import Run, with_ids
-from lookalike.parameters import Settings
 from lookalike.text import aligned
 
 LONGEST = 44  # characters of a value that are shown
@@ -22,8 +21,7 @@ def print_comparison(
     second: str,
     *,
     scale: str | None = None,
-    overlay: Settings | None = None,
-    configfile: Path | None = None,
+    overlays: Sequence[Path] = (),
     checkpoint: str = "best",
     everything: bool = False,
 ) -> int:
@@ -33,8 +31,7 @@ def print_comparison(
         first: name of a run or a row, see `lookalike.command.compare.names.FORMS`.
         second: name of another; differences are the second minus the first.
         scale: name in ``params/scales`` (that of ``params/config.yaml``).
-        overlay: content of a user's own scale.
-        configfile: file that the overlay stands in.
+        overlays: files of a user's own scale.
         checkpoint: `best` or `last`.
         everything: print also what is equal.
 
@@ -44,7 +41,7 @@ def print_comparison(
     Raises:
         ValueError: for a name that means nothing, and runs that do not belong together.
     """
-    names = Names(scale, overlay, configfile)
+    names = Names(scale, overlays)
     sides = [names.side(first), names.side(second)]
     for line in dict.fromkeys(line for side in sides for line in side.unfinished):
         print(line, file=sys.stderr)

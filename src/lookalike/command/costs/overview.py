@@ -150,14 +150,14 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
         told = ", ".join(f"{name} {'unknown' if size is None else human_bytes(size)}" for name, size in copies.items())
         _print_fact("copies", f"about {told}: smaller pictures, as `picture_cache` asks for")
     if plan.decoded_gb:
-        _print_fact("decoded", _decoded(decoded, plan.decoded_gb))
+        _print_fact("decoded", _decoded(decoded, plan.decoded_gb, plan.data_folder))
     _print_fact("models", f"up to {human_bytes(models)}: two checkpoints of each training, the last epoch and the best")
     _print_fact("embeddings", "unknown before the split" if None in embeddings else f"up to {human_bytes(represented)}")
     enough = "" if total < free else ": TOO LITTLE"
     _print_fact("disk", f"up to {human_bytes(total)}{unknown}; {human_bytes(free)} are free here{enough}")
 
 
-def _decoded(sizes: Decoded, limit_gb: float) -> str:
+def _decoded(sizes: Decoded, limit_gb: float, folder: str) -> str:
     """Bytes of decoded pictures, and where they rest on the limit."""
     text = (
         f"about {human_bytes(sizes.test_bytes)} of pictures that are searched, up to "
@@ -167,7 +167,7 @@ def _decoded(sizes: Decoded, limit_gb: float) -> str:
         text += f", {sizes.unknown} of them counted at the limit before their sizes are known"
     if sizes.beyond:
         text += f"; {sizes.beyond} over the limit, decoded whenever they are read"
-    return f"{text} (`decoded_gb` {limit_gb:g} for each split and view; data/decoded may be deleted at any time)"
+    return f"{text} (`decoded_gb` {limit_gb:g} for each split and view; {folder}/decoded may be deleted at any time)"
 
 
 def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) -> None:

@@ -46,9 +46,10 @@ def mutated_traces(find: str, replace: str, requests: Mapping[str, Mapping[str, 
             check=False,
         )
         if ran.returncode:
-            raise ValueError(f"does not run: {ran.stderr.strip().splitlines()[-1]}")
-        if ran.stdout.splitlines()[0] != str(copy):
-            raise ValueError(f"ran {ran.stdout.splitlines()[0]} in place of the changed copy")
+            said = ran.stderr.strip().splitlines() or [f"ended with status {ran.returncode}"]  # killed without a word
+            raise ValueError(f"does not run: {said[-1]}")
+        if (used := ran.stdout.partition("\n")[0]) != str(copy):
+            raise ValueError(f"ran {used!r} in place of the changed copy")
         return {trace: read_json(path) for trace, path in outputs.items()}
 
 

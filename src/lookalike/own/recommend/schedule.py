@@ -20,6 +20,7 @@ ORDER = (
     "Margin-AVSL",
     "Triplet + SAM",
 )
+SCHEDULE = "schedule.json"  # where a folder of results keeps what was chosen, for a call that goes on
 RESERVE = 1.25  # of the measured time: cores share caches, and the last job waits for none
 TRIALS = 3  # pairs of rates of which a method's own trials choose
 SHARE_OF_TRIAL = 5  # a trial takes a fifth of the batches

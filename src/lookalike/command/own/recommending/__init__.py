@@ -25,36 +25,21 @@ SIZE_PX, SIZE_PX_GPU = 128, 224
 PAGE = "recommendation.html"
 
 
-def print_recommendation(
-    folder: Path,
-    *,
-    hours: float = 0.5,
-    pictures_per_class: int | None = None,
-    weights: Sequence[str] = (),
-    size_px: int | None = None,
-    cores: int | None = None,
-    out: Path | None = None,
-) -> None:
+def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any) -> None:
     """Measure, print what to take, and write it as a page and JSON.
 
     Args:
         folder: of pictures, with a folder per class.
-        hours: that all of it may take.
-        pictures_per_class: that take part, ``None`` for all.
-        weights: of networks, ``NAME=FILE`` each.
-        size_px: side of the pictures.
-        cores: that are used, ``None`` for all.
         out: the page; by default among the results.
+        asked: as for `report_of`.
 
     Raises:
-        ValueError: in one line, for a folder that is too small or of another form, weights that cannot be used, or
-            hours, sizes or names that cannot be.
+        ValueError: as `report_of`, for another ending of the page, and where the call is stopped.
     """
     if out is not None and out.suffix != ".html":
         raise ValueError(f"--out {out}: the page is an .html file; the JSON lies beside it")
-    options: dict[str, Any] = {"pictures_per_class": pictures_per_class, "weights": weights, "size_px": size_px}
     try:
-        report, written = report_of(folder, hours=hours, cores=cores, **options)
+        report, written = report_of(folder, **asked)
     except KeyboardInterrupt:
         raise ValueError(f"stopped; {GOES_ON}") from None
     place = out or written / PAGE
@@ -73,7 +58,20 @@ def report_of(
     size_px: int | None = None,
     cores: int | None = None,
 ) -> tuple[Report, Path]:
-    """The recommendation and the folder of its work; arguments and errors as of `print_recommendation`."""
+    """The recommendation, and the folder of its work.
+
+    Args:
+        folder: of pictures, with a folder per class.
+        hours: that all of it may take.
+        pictures_per_class: that take part, ``None`` for all.
+        weights: of networks, ``NAME=FILE`` each.
+        size_px: side of the pictures.
+        cores: that are used, ``None`` for all.
+
+    Raises:
+        ValueError: in one line, for a folder that is too small or of another form, weights that cannot be used, or
+            hours, sizes or names that cannot be.
+    """
     began = time.monotonic()
     if not hours > 0:
         raise ValueError(f"--hours {hours:g}: it takes time above 0")

@@ -12,7 +12,7 @@ from lookalike.command.own.recommending.measuring import measured
 from lookalike.command.own.recommending.work import DATASET, GRID, PER_CLASS, TRIAL_SEED, OfStart, Work
 from lookalike.files import read_json, write_json
 from lookalike.own.recommend.rows import UNTRAINED, Row, Training, Way, read_row, trainings_of
-from lookalike.own.recommend.schedule import Candidate, Schedule, after_first, fitting, in_order
+from lookalike.own.recommend.schedule import SCHEDULE, Candidate, Schedule, after_first, fitting, in_order
 from lookalike.parameters import Settings
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import Kind, Trial, rates_file
@@ -23,7 +23,6 @@ from lookalike.stages.rates import rates
 from lookalike.text import counted
 
 NO_TIME = "the time was over before a step of it was measured"
-SCHEDULE = "schedule.json"
 
 
 @dataclass(frozen=True)

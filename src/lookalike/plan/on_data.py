@@ -1,0 +1,227 @@
+"""Recipes as they apply to the data sets of a scale, and which of them share what.
+
+A recipe has one section per stage. Runs whose sections are equal up to a stage share the result of that stage, under
+the name of the recipe that is defined first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from lookalike.checks import require_known
+from lookalike.parameters import Settings, canonical
+from lookalike.plan.rates import chosen_rates, laid_over
+from lookalike.plan.recipes import read_recipes, sections_on
+from lookalike.plan.scales import Dataset, read_scale
+from lookalike.plan.sweeps import Point, Sweep, read_sweeps
+from lookalike.plan.tables import check_table, read_tables
+from lookalike.plan.trivial import trivial_rows
+
+# Which sections decide the result of a stage.
+SECTIONS = {
+    "train": ("train",),
+    "embed": ("train", "embed"),
+    "evaluate": ("train", "embed", "evaluate"),
+    "segment": ("train", "segment"),
+}
+
+
+class RecipesOnData:
+    """Recipes, tables and sweeps of ``params/`` on the data sets of one scale.
+
+    Args:
+        config: the configuration, as ``params/config.yaml`` describes it, checked.
+
+    Raises:
+        ValueError: naming file, key and what would be right, for the first thing that does not fit.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._scale = scale = read_scale(config)
+        self.scale, self.is_overlay, self.data_folder = scale.name, scale.own, scale.data_folder
+        self.title: str = scale.settings["title"]
+        self.overlay = scale.overlay  # what the scale lays over every recipe
+        self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
+        self.rates_of: str = scale.rates_of
+        self.explanations: Settings = scale.settings.get("explanations", {})  # over params/explanations.yaml
+        self.page: Settings = scale.settings.get("page", {})  # over params/page.yaml
+        self._chosen_rates = chosen_rates(scale.rates_of)
+        self.datasets = scale.datasets
+        self._recipes, self._papers = read_recipes()
+        self._values_of: dict[tuple[str, str], str | None] = {}
+        self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
+        self._stated: dict[tuple[str, str | None], Settings] = {}
+        self._shared: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
+        self._tables = read_tables(self._recipes, self._stand_ins)
+        files = dict(self._recipes)
+        for name, entry in self._tables.items():
+            rows, recipes = trivial_rows(name, entry, files, files[entry["rows"][0]["recipe"]])
+            self._tables[name] = {**entry, "rows": [*entry["rows"], *rows]}
+            self._recipes |= recipes
+            self._papers |= dict.fromkeys(recipes, "comparison")
+
+    @property
+    def recipe_names(self) -> list[str]:
+        """All recipes of ``params/recipes``, in order of definition."""
+        return list(self._recipes)
+
+    @property
+    def known_tables(self) -> list[str]:
+        """All tables of ``params/tables``, without those of sweeps."""
+        return list(self._tables)
+
+    @property
+    def scale_file(self) -> str:
+        """Where the scale stands, as messages call it."""
+        return self._scale.file
+
+    def paper_of(self, recipe: str) -> str:
+        """File of ``params/recipes`` that defines a recipe, its paper, or of ``params/sweeps``."""
+        return self._papers[recipe] if recipe in self._papers else self.sweeps[self._points[recipe][0]].family
+
+    def place_of(self, recipe: str, dataset: str, *, of_scale: bool = False) -> str:
+        """What messages on a run begin with: the recipe's files, or where what the scale lays over it is wrong its."""
+        file = f"{self.scale_file}, recipe" if of_scale else self._files(recipe)
+        return f"{file}: recipe {recipe} on {dataset}"
+
+    def refuse_unknown(self, *, recipe: str = "", dataset: str = "", table: str = "") -> None:
+        """Refuse names that a file was asked for by and that do not exist, with a ``ValueError``."""
+        if recipe and recipe not in self._recipes and recipe not in self._points:
+            require_known("params/recipes and params/sweeps", recipe, [*self._recipes, *self._points])
+        if dataset and dataset not in self.datasets:
+            require_known(f"data set of scale {self.scale}", dataset, self.datasets)
+        if table and table not in self._tables and table not in self.sweeps:
+            require_known("params/tables and params/sweeps", table, [*self._tables, *self.sweeps])
+
+    def settings(self, recipe: str, dataset: str, stage: str | None = None) -> Settings:
+        """Sections of a recipe as they apply to a data set at this scale: all, or those that decide a stage."""
+        sections, _ = self._sections(recipe, dataset)
+        return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
+
+    def stated(self, recipe: str, dataset: str) -> Settings:
+        """Sections of a recipe on a data set without what this scale lays over them."""
+        published = self._published(recipe, dataset)
+        if (recipe, published) not in self._stated:
+            self._stated[recipe, published] = sections_on(self._layers(recipe), self.paper_of(recipe), published, {})
+        return self._stated[recipe, published]
+
+    def shared(self, stage: str, recipe: str, dataset: str) -> str:
+        """Recipe under whose name the result of a stage is stored: the first one with equal sections."""
+        sweep = "" if recipe in self._recipes else self._points[recipe][0]
+        if (dataset, sweep) not in self._shared:
+            self._shared[dataset, sweep] = self._sharing(dataset, sweep)
+        return self._shared[dataset, sweep][stage, recipe]
+
+    def last_stage(self, recipe: str) -> str:
+        """Stage whose metrics fill the tables: ``segment`` for recipes that segment, else ``evaluate``."""
+        return "segment" if self._trained_on(recipe) else "evaluate"
+
+    def training_dataset(self, recipe: str, dataset: str) -> str:
+        """Data set that the model of a run learns from: the run's own, but where recipe or data set name another.
+
+        Raises:
+            ValueError: if no data set of this scale stands for the one that the recipe names.
+        """
+        trained_on = self._trained_on(recipe)
+        if trained_on is None:
+            return self.datasets[dataset].trained_on or dataset
+        names = [each.name for each in self.datasets.values() if each.stands_for == trained_on]
+        if not names:
+            raise ValueError(
+                f"recipe {recipe}, segment.trained_on: no data set of scale {self.scale} stands for {trained_on!r}"
+            )
+        return names[0]
+
+    def strangers(self, recipe: str, dataset: str) -> Dataset | None:
+        """Data set whose pictures replace training pictures, ``None`` for a recipe without image noise."""
+        noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
+        return self._scale.strangers if noisy else None
+
+    def strangers_super(self, recipe: str, dataset: str) -> int | None:
+        """Coarse class that the strangers of a recipe are taken from, ``None`` without strangers or for all of them."""
+        return self._scale.strangers_super if self.strangers(recipe, dataset) else None
+
+    @cached_property
+    def sweeps(self) -> dict[str, Sweep]:
+        """All sweeps of ``params/sweeps``.
+
+        Raises:
+            ValueError: as `read_sweeps` and `check_table`, and for a sweep with the name of a table.
+        """
+        sweeps = read_sweeps(self._recipes)
+        for name in sweeps.keys() & self._tables.keys():
+            raise ValueError(f"params/sweeps/{sweeps[name].family}.yaml: a table named {name!r} exists already")
+        for name, sweep in sweeps.items():
+            check_table(sweep.table, f"params/sweeps/{sweep.family}.yaml, {name}", self._stand_ins)
+            rows, recipes = trivial_rows(name, sweep.table, self._recipes, sweep.points[0].layers)
+            points = tuple(Point(recipe, {}, layers) for recipe, layers in recipes.items())
+            table = {**sweep.table, "rows": [*sweep.table["rows"], *rows]}
+            sweeps[name] = replace(sweep, table=table, trivial=points)
+        return sweeps
+
+    def _entry(self, table: str) -> Settings:
+        if table not in self._tables:
+            require_known("table", table, (*self._tables, *self.sweeps))
+        return self._tables[table] if table in self._tables else self.sweeps[table].table
+
+    @property
+    def _stand_ins(self) -> list[tuple[str | None, Settings]]:
+        return [(each.stands_for, each.specification) for each in self.datasets.values()]
+
+    def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
+        """By stage and recipe, the first recipe of equal sections: of those in the files and in the sweep, if any."""
+        points = [point.name for point in self.sweeps[sweep].every] if sweep else []
+        first: dict[tuple[str, ...], str] = {}
+        shared: dict[tuple[str, str], str] = {}
+        for recipe in (*self._recipes, *points):
+            _, texts = self._sections(recipe, dataset)
+            for stage, sections in SECTIONS.items():
+                key = (stage, *(texts[section] for section in sections))
+                shared[stage, recipe] = first.setdefault(key, recipe)
+        return shared
+
+    def _sections(self, recipe: str, dataset: str) -> tuple[Settings, dict[str, str]]:
+        """Sections of a recipe on a data set, and each as text that is equal for equal sections."""
+        published = self._published(recipe, dataset)
+        if (recipe, published) not in self._resolved:
+            sections = sections_on(self._layers(recipe), self.paper_of(recipe), published, self._scale.settings)
+            sections["train"] = laid_over(sections["train"], self._chosen_rates)
+            self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
+        return self._resolved[recipe, published]
+
+    def _files(self, recipe: str) -> str:
+        """Where the values of a recipe stand: its own file and those of the recipes that it is like."""
+        if recipe not in self._recipes or self._papers[recipe] == "fidelity":
+            return f"params/{'fidelity' if recipe in self._recipes else f'sweeps/{self.paper_of(recipe)}.yaml'}"
+        names = [recipe]
+        while "like" in (layer := self._recipes[names[-1]][-1]):
+            names.append(layer["like"])
+        return ", ".join(dict.fromkeys(f"params/recipes/{self._papers[name]}.yaml" for name in names))
+
+    def _published(self, recipe: str, dataset: str) -> str | None:
+        """Published data set whose values a recipe takes, ``None`` where none has values of its own.
+
+        Most recipes are the same on all data sets, and so are resolved once.
+        """
+        if (recipe, dataset) not in self._values_of:
+            learned = self.datasets[self.datasets[dataset].trained_on or dataset]
+            published, layers = self._trained_on(recipe) or learned.stands_for, (*self._layers(recipe), self.overlay)
+            has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
+            self._values_of[recipe, dataset] = published if has_own else None
+        return self._values_of[recipe, dataset]
+
+    def _layers(self, recipe: str) -> list[Settings]:
+        return self._recipes[recipe] if recipe in self._recipes else self._points[recipe][1].layers
+
+    @cached_property
+    def _points(self) -> dict[str, tuple[str, Point]]:
+        """Points of all sweeps by the name of their recipe, each with the name of its sweep."""
+        return {point.name: (name, point) for name, sweep in self.sweeps.items() for point in sweep.every}
+
+    def _trained_on(self, recipe: str) -> str | None:
+        """Published data set that a recipe names to learn from, ``None`` for those that learn where they are tested."""
+        named = [layer["segment"] for layer in self._layers(recipe) if layer.get("segment")]
+        return next((section["trained_on"] for section in reversed(named) if "trained_on" in section), None)
