@@ -38,6 +38,20 @@ def test_a_stage_hears_it_wherever_it_is_and_only_once():
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+def test_a_stage_hears_it_behind_the_finaliser_of_an_object_where_it_would_be_lost():
+    class Loader:
+        def __del__(self):
+            tell()
+            gone.append("finalised")
+
+    gone = []
+    with pytest.raises(Terminated), listening():
+        loader = Loader()
+        del loader
+        time.sleep(60)
+    assert gone == ["finalised"]
+
+
 def test_it_is_no_fault_that_a_stage_could_take_for_its_own():
     assert not issubclass(Terminated, Exception)
 

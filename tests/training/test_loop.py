@@ -112,6 +112,16 @@ def test_a_state_is_written_again_only_when_so_much_time_has_gone(pictures, tmp_
     assert written == []
 
 
+def test_an_epoch_that_is_reported_is_kept_whoever_then_ends_the_training(pictures, tmp_path, monkeypatch):
+    def reported(*line):
+        raise Killed
+
+    monkeypatch.setattr("lookalike.training.loop._report", reported)
+    with pytest.raises(Killed), ResumeFile(tmp_path / "state", "x", every_s=3600) as resume:
+        run(pictures, resume)
+    assert ResumeFile(tmp_path / "state", "x").read()["epoch"] == 1
+
+
 def test_the_time_until_a_state_is_written_counts_from_the_last_one(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("lookalike.training.checkpoint.time.monotonic", lambda: now[0])

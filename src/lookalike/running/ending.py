@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 GRACE_S = 15.0  # for what a stage writes on its way out; whoever waits for it has some seconds more
+AGAIN_S = 0.05  # until a signal is sent again that came where nothing can be raised
 
 
 class Terminated(BaseException):
@@ -26,7 +28,8 @@ class Terminated(BaseException):
 def listening() -> Iterator[None]:
     """Raise `Terminated` in the block when SIGTERM comes, and end the process if the block then takes too long.
 
-    Outside of the main thread, where Python hears no signals, this does nothing.
+    Outside of the main thread, where Python hears no signals, this does nothing. Where an exception would be lost, in
+    the finaliser of an object, it is raised a little later.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -36,6 +39,9 @@ def listening() -> Iterator[None]:
     watch.daemon = True
 
     def end(number: int, frame: FrameType | None) -> None:
+        if _is_finalising(frame):
+            threading.Timer(AGAIN_S, os.kill, args=(os.getpid(), number)).start()
+            return
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # loading processes hear it as well: their end is no fault now
         watch.start()
@@ -47,6 +53,15 @@ def listening() -> Iterator[None]:
     finally:
         watch.cancel()
         signal.signal(signal.SIGTERM, earlier)
+
+
+def _is_finalising(frame: FrameType | None) -> bool:
+    """Whether a frame was called by a finaliser, such as that of torch's loader: Python drops what is raised in one."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename == weakref.__file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

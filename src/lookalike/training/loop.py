@@ -111,16 +111,18 @@ def fit(
         earlier = [old["R@1"] for old in fitted.history[:-1] if "R@1" in old]
         if epoch + 1 == keep if keep is not None else line.get("R@1", -1) > max(earlier, default=-1):
             fitted.best, fitted.best_epoch = fitted.last, epoch + 1
-        _report(line, budget["epochs"], rate, (time.monotonic() - started) * (budget["epochs"] - epoch - 1))
         after_epoch(line)
-        if keep is None and _is_hopeless(fitted, budget):
-            break
-        if not last_epoch:
+        ends = last_epoch or (keep is None and _is_hopeless(fitted, budget))
+        if not ends:
             resume.hold(
                 {"epoch": epoch + 1, "last": fitted.last, "best": fitted.best, "best_epoch": fitted.best_epoch}
                 | {"history": list(fitted.history), "optimiser": kept_aside(optimiser.state_dict())}
                 | {"scaler": steps.state_dict()}
             )
+        # Behind what is held: whoever reads of an epoch may end the training, and must not lose it.
+        _report(line, budget["epochs"], rate, (time.monotonic() - started) * (budget["epochs"] - epoch - 1))
+        if ends:
+            break
     return fitted
 
 
