@@ -1,4 +1,7 @@
-"""CPU seconds of `snakemake -n`: planning a few hundred jobs of this project, and the same graph with empty rules."""
+"""CPU seconds of `snakemake -n`: planning some thousand jobs of this project, and the same graph with empty rules.
+
+Beside it what the command `lookalike` takes until it has told what a call would cost, and until it has shown its help.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import re
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from measure import Finding, conclude, parser, seconds_of_command
 
 SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
 JOBS = ["tables", "--forceall", "--config", "seeds=[0,1,2,3,4]", "tracking=False"]
+PLAN, PLAN_S = ["lookalike", "plan", "--scale", "paper", "--no-measure"], 5.0
+HELP, HELP_S = ["lookalike", "--help"], 0.3
 ROUNDS = 3
 LIMIT = 1.6  # times the same graph with empty rules
 NODE = re.compile(r'^\s*(\d+)\[label = "(\w+)', re.MULTILINE)
@@ -41,6 +47,7 @@ def main() -> None:
             rounds.append((own, plain))
     planned, empty = map(statistics.median, zip(*rounds, strict=True))
     ratio = statistics.median(own / plain for own, plain in rounds)
+    said, told_in = median_of(HELP), median_of(PLAN)
     counted = max(int(number) for number in re.findall(r"^total +(\d+)", told, re.MULTILINE))
     if counted != jobs:
         raise SystemExit(f"the empty rules make {counted} jobs of {jobs}")
@@ -49,8 +56,17 @@ def main() -> None:
     findings = [
         Finding(f"planning {jobs} jobs", "s", planned, plain=empty),
         Finding(f"planning {jobs} jobs", "times the same graph with empty rules", ratio, LIMIT, plain=1.0),
+        Finding(" ".join(PLAN), "s", told_in, PLAN_S),
+        Finding(" ".join(HELP), "s", said, HELP_S),
     ]
     conclude(findings, arguments.json)
+
+
+def median_of(command: Sequence[str]) -> float:
+    """Processor seconds of a command of the project, once it has kept what it finds."""
+    whole = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
+    _, *seconds = (seconds_of_command(whole)[0] for _ in range(ROUNDS + 1))
+    return statistics.median(seconds)
 
 
 def write_empty_workflow(graph: str, folder: Path) -> int:

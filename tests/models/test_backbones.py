@@ -123,9 +123,22 @@ def test_a_network_for_pictures_of_one_size_is_read(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_network_is_probed_once_in_a_process_and_again_where_another_part_is_read(monkeypatch):
+    probed = []
+    channels = backbones._channels
+    monkeypatch.setattr(backbones, "CHANNELS", {})
+    monkeypatch.setattr(backbones, "_channels", lambda stages: probed.append(1) or channels(stages))
+    found = [Trunk("tiny", None, "trained", levels).channels for levels in (1, 3, 3, 1)]
+    assert found == [(96,), (16, 32, 96), (16, 32, 96), (96,)]
+    assert len(probed) == 2
+    assert Trunk("resnet18", None, "trained", last_stride=1).channels == Trunk("resnet18", None, "frozen").channels
+    assert len(probed) == 4
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_network_for_large_pictures_alone_is_read_and_one_that_takes_none_of_ours_is_refused(monkeypatch):
     assert Trunk("inception_v3", None, "trained", stages=["Mixed_7c"]).channels == (2048,)
+    monkeypatch.setattr(backbones, "CHANNELS", {})
     monkeypatch.setattr(backbones, "PROBED_PX", (32, 64))
     with pytest.raises(ValueError, match="a picture of 32 px is none for this network: "):
         Trunk("inception_v3", None, "trained", stages=["Mixed_7c"])

@@ -41,6 +41,7 @@ BACKBONES = {
     "tiny": TINY,
 }
 PROBED_PX = (224, 256)  # sides of the pictures that channels are told by
+CHANNELS: dict[tuple[str, tuple[str, ...], int | None], tuple[int, ...]] = {}  # of networks seen in this process
 STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
@@ -87,7 +88,10 @@ class Trunk(nn.Module):
         if last_stride is not None:
             set_last_stride(network.get_submodule(self.names[-1]), last_stride, f"stage {self.names[-1]} of {name}")
         self.stages = create_feature_extractor(network, {stage: stage for stage in self.names})
-        self.channels = _channels(self.stages)
+        known = (name, self.names, last_stride)
+        if known not in CHANNELS:
+            CHANNELS[known] = _channels(self.stages)
+        self.channels = CHANNELS[known]
         self.batch_norm = batch_norm
         if batch_norm == "frozen":
             for module in self._batch_norms():

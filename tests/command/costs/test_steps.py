@@ -2,6 +2,7 @@
 
 import pytest
 
+from lookalike.command.costs import steps
 from lookalike.command.costs.steps import training_steps
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import equal_classes, role_sizes, training_composition
@@ -18,6 +19,14 @@ def test_a_number_of_batches_in_the_recipe_decides():
 def test_without_a_number_an_epoch_shows_every_picture_about_once():
     train = section("embedder", {"budget": {"epochs": 3, "batches_per_epoch": None}, "batch_size": 20})
     assert training_steps(train, equal_classes(600, 10)) == 3 * 600 // 20
+
+
+def test_an_epoch_is_counted_once_for_the_same_pictures_and_anew_for_others(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(steps, "kept", lambda question, find: asked.setdefault(question, find()))
+    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 20})
+    assert [training_steps(train, equal_classes(*sizes)) for sizes in [(600, 10), (600, 10), (800, 10)]] == [30, 30, 40]
+    assert len(asked) == 2
 
 
 def test_groups_of_classes_make_as_many_batches_as_they_come_back():

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
 import yaml
 
 from lookalike.command.costs.hours import Kind
@@ -85,6 +84,8 @@ def write_card(card: Card) -> Path:
 
 def card_of(name: str, steps: int, kinds: Mapping[Kind, Measured]) -> Card:
     """Measurements with what they depend on."""
+    import torch
+
     versions = {
         "torch": str(torch.__version__),
         "torchvision": version("torchvision"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from lookalike.paths import project_root
 from lookalike.plan.timings import seconds
 from lookalike.running.machine import device_name, job_device
+
+if TYPE_CHECKING:  # importing it takes a second and more, which a plan that measures nothing need not spend
+    import torch
 
 PER_CLASS = 2
 PICTURES = 8  # of a measured step
@@ -82,6 +84,8 @@ def step_cost(train: Mapping[str, Any], device: torch.device) -> StepCost:
         train: the recipe's ``train`` section, with a loss.
         device: to measure on.
     """
+    import torch
+
     pictures, threads = PICTURES, torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -108,6 +112,8 @@ def device_at_hand() -> tuple[torch.device, str]:
 
 def _measured(train: Mapping[str, Any], device: torch.device, pictures: int) -> float:
     """Seconds of a step of so many pictures."""
+    import torch
+
     from lookalike.command.costs.stepping import measured_learner, now  # imports every method
 
     learner, steps = measured_learner(train, classes=pictures // PER_CLASS, device=device)

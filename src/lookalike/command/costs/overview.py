@@ -7,8 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-
-import torch
+from typing import TYPE_CHECKING
 
 from lookalike.command.costs.cards import Card, read_cards
 from lookalike.command.costs.forms import Decoded, copies_bytes, decoded_bytes
@@ -22,6 +21,9 @@ from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import role_sizes, training_composition
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
+
+if TYPE_CHECKING:
+    import torch
 
 INDENT = " " * 11
 NOUNS = {"train": "trainings", "embed": "embeddings", "evaluate": "evaluations", "segment": "segmentations"}
@@ -177,7 +179,6 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
     taken = {key: fmean(seconds) for key, seconds in finished.items() if seconds}
     done = [each for each in trainings if (each.recipe, each.dataset) in taken]
     open_ = [each for each in trainings if (each.recipe, each.dataset) not in taken and each.steps != 0]
-    device, name = device_at_hand()
     if done:
         hours = human_seconds(sum(taken[each.recipe, each.dataset] for each in done))
         runs = counted(sum(map(len, finished.values())), "finished run")
@@ -188,11 +189,11 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
         _print_fact("time", "unknown before the split, which counts the pictures")
     elif not measure:
         _print_fact("time", "not measured")
-    elif device.type == "cpu":  # a few steps tell little of a GPU, which its card does below
-        costs = _measure_kinds(open_, device, name)
+    elif (here := device_at_hand())[0].type == "cpu":  # a few steps tell little of a GPU, which its card does below
+        costs = _measure_kinds(open_, *here)
         seconds = sum(each.seconds(costs[kind_of(each.settings)]) for each in open_)
         rest = "the other trainings" if done else "all trainings"
-        _print_fact("time", f"{human_seconds(seconds)} for the steps of {rest}, one after the other, on {name}")
+        _print_fact("time", f"{human_seconds(seconds)} for the steps of {rest}, one after the other, on {here[1]}")
     told = read_cards()
     countable = open_ and all(each.steps is not None for each in open_)
     if not any(card.is_gpu for card in told):

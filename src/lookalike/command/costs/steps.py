@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -9,8 +10,7 @@ from typing import Any
 
 from lookalike.parameters import canonical
 from lookalike.plan.sizes import Composition
-from lookalike.samplers import build_sampler
-from lookalike.training.learner import named
+from lookalike.sources.kept import kept
 
 
 def training_steps(train: Mapping[str, Any], pictures: Composition) -> int:
@@ -33,6 +33,14 @@ def training_steps(train: Mapping[str, Any], pictures: Composition) -> int:
 
 @cache
 def _pass_length(sampler: str, batch_size: int, pictures: Composition, share: float) -> int:
-    name, options = named(json.loads(sampler))
     shown = pictures.first_classes(share)
-    return len(build_sampler(name, options, labels=shown.labels, coarse_labels=shown.coarse, batch_size=batch_size))
+
+    def by_building() -> int:
+        from lookalike.samplers import build_sampler  # seconds of imports, for what is not kept yet
+        from lookalike.training.learner import named
+
+        name, options = named(json.loads(sampler))
+        return len(build_sampler(name, options, labels=shown.labels, coarse_labels=shown.coarse, batch_size=batch_size))
+
+    digest = hashlib.sha256(shown.labels.tobytes() + shown.coarse.tobytes()).hexdigest()
+    return kept(f"batches of {sampler}, {batch_size} of {digest}", by_building)
