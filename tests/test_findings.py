@@ -9,13 +9,15 @@ from projects import ROOT
 PAGE = ROOT / "docs" / "findings.md"
 PARAGRAPHS = re.findall(r"^- (.+?)(?=\n\n|\n- )", PAGE.read_text() + "\n\n", re.MULTILINE | re.DOTALL)
 # A value with its interval or deviation, and else anything with a point or a sign.
-VALUE = re.compile(r"[+-]?\d+\.\d+ (?:\[[^]]+\]|± \d+\.\d+)|(?<![\d.])[+-]?\d+\.\d+(?![\d.]*\])")
+VALUE = re.compile(
+    r"[+-]?\d+\.\d+ (?:\[[^]]+\]|\([+-][\d.]+ to [+-][\d.]+\)|± \d+\.\d+)|(?<![\d.])[+-]?\d+\.\d+(?![\d.]*\])"
+)
 
 
 @pytest.mark.parametrize("paragraph", PARAGRAPHS, ids=lambda text: text[:40])
 def test_every_number_stands_in_the_named_file(paragraph):
-    [name] = re.findall(r"\]\(\.\./(results/\S+?)\)", paragraph)
-    text = (ROOT / name).read_text()
+    [name] = re.findall(r"\]\((\.\./results/\S+?|fidelity\.md)\)", paragraph)
+    text = (PAGE.parent / name).read_text()
     words = " ".join(paragraph.split())
     values = VALUE.findall(words)
     assert values
@@ -24,4 +26,4 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 14
+    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 15
