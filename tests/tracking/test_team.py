@@ -32,12 +32,14 @@ for model in models:
         continue
     print(f"job {os.getpid()}")
     history = model.removesuffix("safetensors") + "csv"
+    scores = history.replace("models", "metrics").replace("csv", "json")
     with Tracked(model, about) as tracked:
         for line in open(history).read().splitlines()[1:]:
             epoch, loss, recall = map(float, line.split(","))
             tracked.epoch({"epoch": epoch, "loss": loss, "R@1": recall})
+        for file in (history, scores):
+            os.utime(file)  # written when the training ends
         tracked.history(history)
-    scores = history.replace("models", "metrics").replace("csv", "json")
     log_scores(scores, model=model, settings={"evaluate": {"scoring": {"name": "cosine"}}}, device="cpu", seconds=1.0)
     sys.stdout.flush()
     os._exit(0)
@@ -54,18 +56,15 @@ def numbers_of(writer):
     }
 
 
-def write_results(root):
-    """Results of all writers, as they lie on disk; the files of the models, of which nothing is needed."""
-    models = []
-    for writer in range(WRITERS):
-        history, scores = numbers_of(writer)
-        recipe = f"recipe{writer}"
-        write_json(result(root, "metrics", recipe), scores)
-        model = result(root, "models", recipe, "safetensors")
-        lines = [f"{epoch},{loss!r},{recall!r}" for epoch, loss, recall in history]
-        write_text(result(root, "models", recipe, "csv"), "\n".join(["epoch,loss,R@1", *lines]) + "\n")
-        models.append(model)
-    return models
+def write_result(root, writer):
+    """Results of one writer, as they lie on disk: where its history is, and its model, of which no file is needed."""
+    history, scores = numbers_of(writer)
+    recipe = f"recipe{writer}"
+    write_json(result(root, "metrics", recipe), scores)
+    lines = [f"{epoch},{loss!r},{recall!r}" for epoch, loss, recall in history]
+    path = result(root, "models", recipe, "csv")
+    write_text(path, "\n".join(["epoch,loss,R@1", *lines]) + "\n")
+    return path, result(root, "models", recipe, "safetensors")
 
 
 def assert_every_number_is_there(uri):
@@ -101,7 +100,7 @@ def place(request, params, monkeypatch):
 
 def test_sixteen_jobs_at_once_lose_no_number(place, params, monkeypatch, capsys):
     kind, uri = place
-    models = write_results(params.parent)
+    models = [write_result(params.parent, writer)[1] for writer in range(WRITERS)]
     command = [sys.executable, "-c", AT_ONCE, repr(ABOUT), *models]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -115,7 +114,6 @@ def test_sixteen_jobs_at_once_lose_no_number(place, params, monkeypatch, capsys)
 
 
 def test_a_server_that_falls_silent_in_mid_run_has_every_number_once_it_is_back(params, monkeypatch, capsys):
-    write_results(params.parent)
     with postgresql() as store, mlflow_server(params.parent, store=store) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
@@ -130,7 +128,7 @@ def test_a_server_that_falls_silent_in_mid_run_has_every_number_once_it_is_back(
                             process.suspend()
                         began = time.monotonic()
                     tracked.epoch({"epoch": epoch, "loss": loss, "R@1": recall})
-                tracked.history(result(params.parent, "models", f"recipe{writer}", "csv"))
+                tracked.history(write_result(params.parent, writer)[0])
         assert time.monotonic() - began < 60  # one job waits, the others are told
         for process in server:
             process.resume()
