@@ -72,11 +72,13 @@ def test_another_query_and_fewer_methods_are_shown(page):
 def test_a_place_shows_its_share_and_its_counterparts(page):
     opened(page, row=2)
     page.wait(PAINTED.format("#query canvas"))
+    page.wait("document.querySelector('#match img').naturalWidth")
     assert ", the sum of structural similarity and cosine." in text(page, "#words")
     page.point("#query .frame", 0.5, 0.5)
     page.wait("document.getElementById('place').textContent.startsWith(\"The query's row 2, column 2\")")
     said = text(page, "#place")
     assert "% of the structural similarity; with the match's row" in said
+    page.run("document.querySelector('#match img').onload()")  # a picture that comes late
     assert page.run(PAINTED.format("#match canvas:last-of-type"))
     page.point("#match .frame", 0.1, 0.9)
     page.wait("document.getElementById('place').textContent.startsWith(\"The match's row 3, column 1\")")

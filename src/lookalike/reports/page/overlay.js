@@ -38,13 +38,14 @@ class Side {
   }
 
   show(address, name, caption) {
+    this.mark([]);
+    this.picture.onload = () => {
+      this.frame.style.aspectRatio = `${this.picture.naturalWidth} / ${this.picture.naturalHeight}`;
+      this.mark(...this.marked); // of a frame that was not as large before
+    };
     this.picture.src = address;
     this.picture.alt = name;
     this.figure.querySelector("figcaption").textContent = caption;
-    this.picture.onload = () => {
-      this.frame.style.aspectRatio = `${this.picture.naturalWidth} / ${this.picture.naturalHeight}`;
-      this.mark([]);
-    };
   }
 
   draw(map) {
@@ -62,6 +63,7 @@ class Side {
 
   // Outlines places of a grid: [{place, weight from 0 to 1}], the heaviest in the thickest line.
   mark(places, grid = [1, 1]) {
+    this.marked = [places, grid];
     const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
     Object.assign(this.marks, {width: 2 * width, height: 2 * height});
     const context = this.marks.getContext("2d");
