@@ -167,6 +167,19 @@ def test_a_summary_counts_the_single_verdicts():
     assert [summary[each] for each in ("holds", "does not hold", "small", "undecided")] == [1, 1, 1, 1]
 
 
+def test_deviations_are_of_all_seeds_whatever_a_look_has_taken():
+    cells = cells_of(frame(MIXED, seeds=10))
+    first = cells.iloc[0]
+    values = 100 * differences(0, BETTER, seeds=10) @ QUERIES / QUERIES.sum()
+    assert first["seeds"] == 3
+    assert first["changed_mean"] == pytest.approx(50 + values[:3].mean())
+    assert first["changed_deviation"] == pytest.approx(values.std(ddof=1))
+    assert first["baseline_deviation"] == 0
+    alone = frame(MIXED, seeds=1)
+    assert cells_of(alone)["changed_deviation"].isna().all()
+    assert f"| {100 * alone['changed_value'].iloc[0]:.1f} " in told(alone, "one seed")
+
+
 def test_a_claim_without_data_is_told_as_not_tested():
     summary = claim_summaries(CLAIMS, cells_of(frame(MIXED))).set_index("claim").loc["elsewhere"]
     assert math.isnan(summary["difference"])
@@ -184,7 +197,8 @@ def test_readers_see_every_comparison_with_its_numbers():
         interval = f"{cell['difference']:+.1f} [{cell['low']:+.1f}, {cell['high']:+.1f}]"
         assert row[1:3] == [cell["changed"], "old"]
         beside = f"{interval} {cell['verdict']}"  # here both epochs are one
-        assert row[4:] == ["50.0", interval, "99.25 %", "3", "40", cell["verdict"], beside]
+        assert row[3:5] == [f"{cell['changed_mean']:.1f} ± {cell['changed_deviation']:.1f}", "50.0 ± 0.0"]
+        assert row[5:] == [interval, "99.25 %", "3", "40", cell["verdict"], beside]
     for words in ("Changing raises it.", "A paper, Table 1", "seeds 0, 1, 2", "Scale: a scale", "within 2 points"):
         assert words in text
 

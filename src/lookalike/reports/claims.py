@@ -14,7 +14,11 @@ from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.tables.layout import DASH
 
 CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]
-MEASURED = ["changed_mean", "baseline_mean", "difference", "low", "high", "level", "seeds", "classes", "verdict"]
+SIDES = ("changed", "baseline")
+MEASURED = [
+    *("changed_mean", "changed_deviation", "baseline_mean", "baseline_deviation"),
+    *("difference", "low", "high", "level", "seeds", "classes", "verdict"),
+]
 # The same by the best epoch, as the papers report it.
 BEST = {name: f"best_{name}" for name in ("difference", "low", "high", "verdict")}
 Claims = Mapping[str, Mapping[str, Any]]
@@ -49,9 +53,11 @@ def claim_cells(claims: Claims, runs: pd.DataFrame, best: pd.DataFrame) -> pd.Da
         best: the same of the best epoch, for the papers' way beside it.
 
     Returns:
-        Columns ``claim, metric, direction, published, dataset, changed, baseline, changed_mean, baseline_mean,
-        difference, low, high, level, seeds, classes, verdict``, in percent and percent points, ``level`` in percent;
-        and of the best epoch ``best_difference, best_low, best_high, best_verdict``.
+        Columns ``claim, metric, direction, published, dataset, changed, baseline, changed_mean, changed_deviation,
+        baseline_mean, baseline_deviation, difference, low, high, level, seeds, classes, verdict``, in percent and
+        percent points, ``level`` in percent; and of the best epoch ``best_difference, best_low, best_high,
+        best_verdict``. All are of the ``seeds`` by which a look has decided, but the standard deviations, which are of
+        all runs' seeds.
     """
     cells, beside = _cells(claims, runs), _cells(claims, best)
     return cells.merge(beside[[*CELL, *BEST]].rename(columns=BEST), on=CELL, validate="one_to_one")
@@ -125,8 +131,8 @@ def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
         taken = own.sort_values("seed").head(found.estimate.seeds)
         rows.append(
             {
-                "changed_mean": 100 * taken["changed_value"].mean(),
-                "baseline_mean": 100 * taken["baseline_value"].mean(),
+                **{f"{side}_mean": 100 * taken[f"{side}_value"].mean() for side in SIDES},
+                **{f"{side}_deviation": 100 * own[f"{side}_value"].std() for side in SIDES},
                 "difference": found.estimate.mean,
                 "low": found.decision.low,
                 "high": found.decision.high,
@@ -164,7 +170,8 @@ def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
     return (
         "In percent, after the last epoch, which nothing has chosen; beside it the difference at the epoch with the "
         f"best R@1 on {chosen_on}. Differences in percent points, changed minus "
-        f"baseline, seed by seed (seeds {listed or DASH}) and test class by test class. The interval is to hold for "
+        f"baseline, seed by seed (seeds {listed or DASH}) and test class by test class; ± is the standard deviation "
+        "over all of these seeds. The interval is to hold for "
         "other seeds and other classes of their kind: two-way random effects, Student's quantile for each part "
         "(Banerjee), where the comparisons of a claim tell together how much seeds vary (Smyth); over seeds alone "
         "where classes are not told apart. A claim *holds* where the interval lies on the "
@@ -197,8 +204,7 @@ def _cell_line(row: pd.Series) -> dict[str, str]:
         "data set": f"{row['published']}{stand_in}",
         "changed": row["changed"],
         "baseline": row["baseline"],
-        "changed mean": f"{row['changed_mean']:.1f}",
-        "baseline mean": f"{row['baseline_mean']:.1f}",
+        **{f"{side} mean": _spread(*row[[f"{side}_mean", f"{side}_deviation"]]) for side in SIDES},
         "difference": _interval(*row[["difference", "low", "high"]]),
         "level": f"{row['level']:.2f} %",
         "seeds": str(row["seeds"]),
@@ -206,6 +212,10 @@ def _cell_line(row: pd.Series) -> dict[str, str]:
         "verdict": row["verdict"],
         "at the best epoch": f"{_interval(*row[['best_difference', 'best_low', 'best_high']])} {row['best_verdict']}",
     }
+
+
+def _spread(mean: float, deviation: float) -> str:
+    return f"{mean:.1f}" if pd.isna(deviation) else f"{mean:.1f} ± {deviation:.1f}"
 
 
 def _interval(mean: float, low: float, high: float) -> str:
