@@ -14,6 +14,8 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
 from lookalike.plan.results import training_of
 from lookalike.plan.trials import trial_runs
+from lookalike.reports.by_class import class_means
+from lookalike.statistics.crossed import crossed_estimate
 from projects import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -80,7 +82,9 @@ def test_the_rates_of_a_scale_take_as_many_trials_as_the_readme_says():
 
 
 def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
-    lines = re.findall(r"^\| (.+?) \((DIML|AVSL|Contextual|SAM) ([\d, ]+)\) \|(.*)\|$", README, re.MULTILINE)
+    lines = re.findall(
+        r"^\| ((?!.* over ).+?) \((DIML|AVSL|Contextual|SAM) ([\d, ]+)\) \|(.*)\|$", README, re.MULTILINE
+    )
     assert len(lines) == 12
     for label, paper, tables, numbers in lines:
         cells = [cell.strip() for cell in numbers.split("|")]
@@ -88,6 +92,55 @@ def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
             if cells[place - 1] != "–":
                 printed, ours = numbers_of(paper.lower(), tables.split(", "), label, dataset)
                 assert [float(cell) for cell in cells[place - 2 : place]] == [pytest.approx(printed, abs=0.051), ours]
+
+
+# What README calls a row, its label in the paper's table, its recipe on real birds and that of the claim on figurines.
+NAMES = {
+    "Margin + DIML": ("Margin + DIML", "compared_margin_diml", "margin_diml"),
+    "Multi-Similarity + DIML": ("MS + DIML", "compared_multi_similarity_diml", "multi_similarity_diml"),
+    "ProxyAnchor + DIML": ("ProxyAnchor + DIML", "compared_proxy_anchor_diml", "proxy_anchor_diml"),
+    "Margin-AVSL": ("Margin-AVSL", "compared_margin_avsl", "avsl_margin"),
+    "ProxyAnchor-AVSL": ("ProxyAnchor-AVSL", "compared_proxy_anchor_avsl", "avsl_proxy_anchor"),
+    "Triplet + SAM": ("Triplet + SAM", "sam_triplet", "sam_triplet"),
+    "Contextual": ("Contextual, 512", "compared_contextual", None),
+    "Margin": ("Margin", "compared_margin", {"diml": "margin", "avsl": "avsl_baseline_margin"}),
+    "Multi-Similarity": ("MS", "compared_multi_similarity", {"diml": "multi_similarity"}),
+    "ProxyAnchor": (
+        "ProxyAnchor",
+        "compared_proxy_anchor",
+        {"diml": "proxy_anchor", "avsl": "avsl_baseline_proxy_anchor"},
+    ),
+    "Triplet": ("Triplet", "triplet_hinge", {"sam": "triplet_hinge"}),
+}
+
+
+def test_gains_beside_printed_ones_are_of_the_committed_runs():
+    lines = re.findall(r"^\| (.+) over (.+) \((\w+) (\d)\) \| (\S+) \| (.+) \| (.+) \|$", README, re.MULTILINE)
+    assert len(lines) == 7
+    with (ROOT / "results" / "mini" / "claims.csv").open() as stream:
+        claims = {
+            (cell["dataset"], cell["changed"], cell["baseline"]): cell
+            for cell in csv.DictReader(stream)
+            if cell["metric"] in METRICS.values()
+        }
+    for changed, baseline, paper, table, printed, on_birds, on_figurines in lines:
+        sides = NAMES[changed], NAMES[baseline]
+        contextual = {"ProxyAnchor": "Proxy Anchor"} if paper == "Contextual" else {}
+        published = [numbers_of(paper.lower(), [table], contextual.get(label, label), "cub")[0] for label, *_ in sides]
+        assert float(printed) == pytest.approx(published[0] - published[1], abs=0.051)
+        of_class = [
+            class_means(str(ROOT / f"results/birds/metrics/{recipe}/cub100/seed0.json"), "best", "R@1")
+            for _, recipe, _ in sides
+        ]
+        difference = 100 * (of_class[0]["value"] - of_class[1]["value"]).to_numpy()[None]
+        reached = crossed_estimate(difference, of_class[0]["queries"])
+        assert on_birds == "{:+.1f} [{:+.1f}, {:+.1f}]".format(reached.mean, *reached.interval(0.05))
+        if sides[0][2] is None:
+            assert on_figurines == "–"
+        else:
+            cell = claims["figurines_birds", sides[0][2], sides[1][2][paper.lower()]]
+            wanted = (float(cell[key]) for key in ("difference", "low", "high"))
+            assert on_figurines == "{:+.1f} [{:+.1f}, {:+.1f}]".format(*wanted)
 
 
 def test_what_the_untrained_start_reaches_stands_in_the_committed_tables():
