@@ -2,6 +2,7 @@
 
 import re
 
+import pandas as pd
 import pytest
 
 from projects import ROOT
@@ -27,3 +28,20 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 def test_the_page_is_read_whole():
     assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 17
+
+
+def test_what_is_counted_of_claims_stands_in_their_file():
+    words, cells = " ".join(PAGE.read_text().split()), pd.read_csv(ROOT / "results/mini/claims.csv")
+    decided = cells[cells["verdict"] != "undecided"].groupby("seeds").size()
+    numbers = {2: "two"}
+    assert f"over all {len(cells)} comparisons" in words
+    assert f"{decided[3]} were decided by three seeds, {decided[10]} more by ten; " in words
+    assert f"; {numbers[len(cells) - decided.sum()]} are open." in words
+    retrieval = cells[cells["metric"].isin(["R@1", "P@1", "mAP", "train_R@1"])]
+    sides = pd.concat(
+        retrieval.set_index([side, "dataset", "metric"])[f"{side}_deviation"] for side in ("changed", "baseline")
+    )
+    deviations = sides[~sides.index.duplicated()]
+    beyond = numbers[int((deviations > 2).sum())]
+    assert f"Of {len(deviations)} sides of comparisons in retrieval {beyond} deviate by more than two points" in words
+    assert f"half of them by less than {deviations.median():.1f}." in words

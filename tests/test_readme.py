@@ -94,53 +94,38 @@ def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
                 assert [float(cell) for cell in cells[place - 2 : place]] == [pytest.approx(printed, abs=0.051), ours]
 
 
-# What README calls a row, its label in the paper's table, its recipe on real birds and that of the claim on figurines.
-NAMES = {
-    "Margin + DIML": ("Margin + DIML", "compared_margin_diml", "margin_diml"),
-    "Multi-Similarity + DIML": ("MS + DIML", "compared_multi_similarity_diml", "multi_similarity_diml"),
-    "ProxyAnchor + DIML": ("ProxyAnchor + DIML", "compared_proxy_anchor_diml", "proxy_anchor_diml"),
-    "Margin-AVSL": ("Margin-AVSL", "compared_margin_avsl", "avsl_margin"),
-    "ProxyAnchor-AVSL": ("ProxyAnchor-AVSL", "compared_proxy_anchor_avsl", "avsl_proxy_anchor"),
-    "Triplet + SAM": ("Triplet + SAM", "sam_triplet", "sam_triplet"),
-    "Contextual": ("Contextual, 512", "compared_contextual", None),
-    "Margin": ("Margin", "compared_margin", {"diml": "margin", "avsl": "avsl_baseline_margin"}),
-    "Multi-Similarity": ("MS", "compared_multi_similarity", {"diml": "multi_similarity"}),
-    "ProxyAnchor": (
-        "ProxyAnchor",
-        "compared_proxy_anchor",
-        {"diml": "proxy_anchor", "avsl": "avsl_baseline_proxy_anchor"},
-    ),
-    "Triplet": ("Triplet", "triplet_hinge", {"sam": "triplet_hinge"}),
+# What README calls a row that its paper calls otherwise.
+PRINTED_AS = {
+    ("DIML", "Multi-Similarity"): "MS",
+    ("DIML", "Multi-Similarity + DIML"): "MS + DIML",
+    ("Contextual", "Contextual"): "Contextual, 512",
+    ("Contextual", "ProxyAnchor"): "Proxy Anchor",
 }
 
 
 def test_gains_beside_printed_ones_are_of_the_committed_runs():
     lines = re.findall(r"^\| (.+) over (.+) \((\w+) (\d)\) \| (\S+) \| (.+) \| (.+) \|$", README, re.MULTILINE)
     assert len(lines) == 7
-    with (ROOT / "results" / "mini" / "claims.csv").open() as stream:
-        claims = {
-            (cell["dataset"], cell["changed"], cell["baseline"]): cell
-            for cell in csv.DictReader(stream)
-            if cell["metric"] in METRICS.values()
-        }
+    runs = {cell["label"]: cell["runs"] for cell in cells_of("birds/tables/comparison")}
+    claims = {
+        (cell["metric"], cell["changed"], cell["baseline"]): interval_of(*(float(cell[key]) for key in INTERVAL))
+        for cell in cells_of("mini/claims")
+        if cell["published"] == "cub"
+    }
     for changed, baseline, paper, table, printed, on_birds, on_figurines in lines:
-        sides = NAMES[changed], NAMES[baseline]
-        contextual = {"ProxyAnchor": "Proxy Anchor"} if paper == "Contextual" else {}
-        published = [numbers_of(paper.lower(), [table], contextual.get(label, label), "cub")[0] for label, *_ in sides]
-        assert float(printed) == pytest.approx(published[0] - published[1], abs=0.051)
-        of_class = [
-            class_means(str(ROOT / f"results/birds/metrics/{recipe}/cub100/seed0.json"), "best", "R@1")
-            for _, recipe, _ in sides
-        ]
+        of_paper = {
+            cell["label"]: cell
+            for cell in cells_of(f"mini/tables/{paper.lower()}_{table}")
+            if (cell["dataset"], cell["metric"]) == ("cub", METRICS[paper.lower()])
+        }
+        sides = [of_paper[PRINTED_AS.get((paper, label), label)] for label in (changed, baseline)]
+        assert float(printed) == pytest.approx(float(sides[0]["published"]) - float(sides[1]["published"]), abs=0.051)
+        paths = [ROOT / "results/birds/metrics" / f"{runs[label]}.json" for label in (changed, baseline)]
+        of_class = [class_means(str(path), "best", "R@1") for path in paths]
         difference = 100 * (of_class[0]["value"] - of_class[1]["value"]).to_numpy()[None]
         reached = crossed_estimate(difference, of_class[0]["queries"])
-        assert on_birds == "{:+.1f} [{:+.1f}, {:+.1f}]".format(reached.mean, *reached.interval(0.05))
-        if sides[0][2] is None:
-            assert on_figurines == "–"
-        else:
-            cell = claims["figurines_birds", sides[0][2], sides[1][2][paper.lower()]]
-            wanted = (float(cell[key]) for key in ("difference", "low", "high"))
-            assert on_figurines == "{:+.1f} [{:+.1f}, {:+.1f}]".format(*wanted)
+        assert on_birds == interval_of(reached.mean, *reached.interval(0.05))
+        assert on_figurines == claims.get((METRICS[paper.lower()], *(side["recipe"] for side in sides)), "–")
 
 
 def test_what_the_untrained_start_reaches_stands_in_the_committed_tables():
@@ -151,8 +136,7 @@ def test_what_the_untrained_start_reaches_stands_in_the_committed_tables():
 
 def test_as_many_methods_stay_below_the_untrained_features_as_said():
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
-    with (ROOT / "results/mini/tables/methods.csv").open() as stream:
-        found = {cell["label"]: float(cell["mean"]) for cell in csv.DictReader(stream) if cell["metric"] == "R@1"}
+    found = {cell["label"]: float(cell["mean"]) for cell in cells_of("mini/tables/methods") if cell["metric"] == "R@1"}
     start = found.pop("Untrained features")
     del found["Chance"]
     below = sum(mean < start for mean in found.values())
@@ -162,8 +146,7 @@ def test_as_many_methods_stay_below_the_untrained_features_as_said():
 def test_the_answer_to_which_method_stands_in_the_committed_table_with_the_best_first():
     text = README.partition("## Which method?")[2].partition("\n## ")[0]
     said = re.findall(r"(\d+\.\d) ± (\d+\.\d)", text)
-    with (ROOT / "results/mini/tables/methods.csv").open() as stream:
-        cells = [cell for cell in csv.DictReader(stream) if cell["metric"] == "R@1"]
+    cells = [cell for cell in cells_of("mini/tables/methods") if cell["metric"] == "R@1"]
     found = {cell["label"]: tuple(f"{float(cell[key]):.1f}" for key in ("mean", "std")) for cell in cells}
     assert said == [
         found[name] for name in ("ProxyAnchor-AVSL", "ProxyAnchor + DIML", "ProxyAnchor", "Untrained features")
@@ -171,21 +154,31 @@ def test_the_answer_to_which_method_stands_in_the_committed_table_with_the_best_
     assert [found[name] for name in sorted(found, key=lambda name: -float(found[name][0]))][:2] == said[:2]
 
 
+INTERVAL = ("difference", "low", "high")
+
+
+def interval_of(mean, low, high):
+    """As README writes it."""
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def cells_of(name):
+    """Rows of a committed file of results."""
+    with (ROOT / "results" / f"{name}.csv").open() as stream:
+        return list(csv.DictReader(stream))
+
+
 def numbers_of(paper, tables, label, dataset):
     """Printed number and ours, rounded, of the first of some tables that has the row."""
     for table in tables:
-        with (ROOT / f"results/mini/tables/{paper}_{table}.csv").open() as stream:
-            for cell in csv.DictReader(stream):
-                if (cell["label"], cell["dataset"], cell["metric"]) == (label, dataset, METRICS[paper]) and cell[
-                    "mean"
-                ]:
-                    return float(cell["published"] or "nan"), round(float(cell["mean"]), 1)
+        for cell in cells_of(f"mini/tables/{paper}_{table}"):
+            if (cell["label"], cell["dataset"], cell["metric"]) == (label, dataset, METRICS[paper]) and cell["mean"]:
+                return float(cell["published"] or "nan"), round(float(cell["mean"]), 1)
     raise AssertionError(f"{paper} {tables}: no {label} on {dataset}")
 
 
 def test_what_readme_says_of_claims_stands_in_their_file():
-    with (ROOT / "results" / "mini" / "claims.csv").open() as stream:
-        cells = list(csv.DictReader(stream))
+    cells = cells_of("mini/claims")
     decided = sum(cell["verdict"] != "undecided" for cell in cells)
     assert f"where {decided} of {len(cells)} comparisons are decided so far" in README
     matching = [cell for cell in cells if cell["claim"] == "diml_precision"]

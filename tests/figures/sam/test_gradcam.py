@@ -1,6 +1,5 @@
 """Grad-CAM beside similarity attention, on a small model and pictures in the layout of CUB: data, picture, checks."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -13,8 +12,7 @@ from lookalike.data.readers.cub import TOP
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.trained import read_pictures
 from lookalike.figures.sam.gradcam import GRAD_CAM, METHODS, QUESTIONS, near_parts
-from lookalike.files import write_tensors
-from trainings import CROP, batch, learner, section, write_dataset
+from trainings import CROP, save, write_dataset
 
 OPTIONS = {"triplets": 5, "seed": 0, "tolerance": 0.1, "steps": 40, "lr": 0.1, "weight_decay": 0.01}
 VIEW = {"resize_px": None, "crop_px": CROP}  # of pictures of 34 x 30: the crop begins at (5, 3)
@@ -39,12 +37,8 @@ def run(tmp_path):
     (folder / "parts" / "part_locs.txt").write_text("".join(located))
 
     def make(seed=0, layout="cub"):
-        settings = json.loads(json.dumps(section("sam", {"test_image": VIEW})))
-        learning = learner("sam", seed=seed)
-        learning(*batch())
-        state = {f"last/{name}": value for name, value in learning.state_dict().items()}
         path = tmp_path / f"{seed}.safetensors"
-        write_tensors(path, state, {"settings": settings, "best_epoch": 1, "epochs": 1})
+        save(path, "sam", over={"test_image": VIEW})
         paths = {"manifest": str(manifest), "root": str(tmp_path)}
         return Run("sam", "cub", "birds", seed, "model", str(path), layout=layout, **paths)
 
