@@ -119,9 +119,9 @@ def _classifier(
         nn.functional.cross_entropy(layer(standard), labels).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     with torch.no_grad():
-        accuracy = float((layer(standard).argmax(dim=1) == labels).double().mean())
         layer.weight.div_(deviation)
         layer.bias.sub_(layer.weight @ mean)
+        accuracy = float((layer(features).argmax(dim=1) == labels).double().mean())
     return layer.to(device), accuracy
 
 
