@@ -1,6 +1,7 @@
-"""Metrics of older code are refused where nobody would notice them."""
+"""Metrics of older code or other settings are refused where nobody would notice them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,16 @@ def test_only_metrics_of_older_code_without_a_record_are_refused(tmp_path):
         rf"b\.json \(and 1 more\): made by older code, old, not today's new.*`snakemake {files[1]} {files[2]} --cores"
     )
     with pytest.raises(ValueError, match=message):
+        refuse_unnoticed(runs, files)
+
+
+def test_metrics_of_other_settings_are_refused_and_those_that_do_not_say_are_not(tmp_path):
+    runs = [metrics_file(tmp_path, name, "new") | {"settings": "today"} for name in "abc"]
+    files = [run["metrics_file"] for run in runs]
+    for run, settings in zip(runs, ("today", "other"), strict=False):
+        Path(run["metrics_file"]).write_text(json.dumps({"code": "new", "settings": settings}))
+    refuse_unnoticed(runs, [files[0], files[2]])
+    with pytest.raises(ValueError, match=r"b\.json: made by other settings, other, not today's today, and Snakemake"):
         refuse_unnoticed(runs, files)
 
 

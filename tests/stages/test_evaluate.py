@@ -60,6 +60,18 @@ def test_both_checkpoints_are_scored(tmp_path, counted):
     assert (metrics["queries"], metrics["gallery"], metrics["best_epoch"]) == (5, 4, 1)
 
 
+def test_metrics_say_by_which_settings_they_were_made(tmp_path):
+    evaluated(tmp_path, ["test"], best_epoch=1)
+    paths = {name: str(tmp_path / name) for name in ("model", "embeddings", "metrics")}
+    evaluate(SETTINGS, recall_at=[1], **paths, made_by="0123456789ab")
+    assert json.loads((tmp_path / "metrics").read_text())["settings"] == "0123456789ab"
+
+
+def test_metrics_that_came_without_a_model_are_not_made_of_nothing(tmp_path):
+    with pytest.raises(ValueError, match=r"metrics came with the checkout, without a model behind it. Call again"):
+        evaluate(SETTINGS, recall_at=[1], model="", embeddings="", metrics=str(tmp_path / "metrics"))
+
+
 def test_one_checkpoint_fills_both(tmp_path):
     metrics, tensors = evaluated(tmp_path, ["test"], best_epoch=2)
     assert metrics["best"] == metrics["last"] == expected(tensors, "best", "test", "test")

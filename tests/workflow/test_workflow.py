@@ -146,6 +146,44 @@ def test_a_changed_evaluation_trains_nothing(copy):
     assert planned(copy) == ["Assemble comparison", *counted]
 
 
+@pytest.fixture
+def brought(copy):
+    """Metrics alone, in a checkout whose scripts are younger; what they were made of stayed on another machine."""
+    for left in (".snakemake", "data", "logs", "results/own/models", "results/own/embeddings", "results/own/records"):
+        shutil.rmtree(copy.root / left)
+    (copy.root / "workflow" / "scripts" / "evaluate.py").touch()
+    return copy
+
+
+def test_metrics_that_were_brought_along_are_kept_and_the_rest_is_made(brought):
+    assert planned(brought) == ["Assemble comparison"]
+    before = metrics(brought)
+    (brought.root / METRICS).unlink()
+    assert planned(brought) == [
+        "Assemble comparison",
+        "Embed pictures with compared_margin",
+        "Evaluate compared_margin",
+        "Split pictures",
+        "Train compared_margin",
+    ]
+    done = brought.run(LINE, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 0, done.stderr
+    assert metrics(brought) == before
+    assert planned(brought) == []
+
+
+def test_metrics_of_other_settings_that_were_brought_along_are_refused(brought):
+    brought.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
+    done = brought.run(f"-n {LINE}")
+    assert done.returncode == 1
+    assert "seed0.json (and 1 more): made by other settings, " in done.stderr + done.stdout
+
+
+def test_a_call_that_trains_again_keeps_nothing_that_was_brought_along(brought):
+    done = brought.run(f"-n {LINE} --forcerun train")
+    assert re.search(r"^evaluate +13$", done.stdout + done.stderr, re.MULTILINE)
+
+
 def test_a_misspelt_key_is_refused_before_any_job(copy):
     copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margn: 0.3}}")
     done = copy.run(f"-n {LINE}")

@@ -8,6 +8,7 @@ from snakemake.io import IOFile
 
 from lookalike.parameters import read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
+from lookalike.plan.brought import asks_again
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.fidelity import choices, papers
 from lookalike.plan.gate import Gate
@@ -46,12 +47,18 @@ def made_of(file):
     return workflow.persistence.input(IOFile(file))
 
 
+def makes_anew():
+    """Whether this call asks for evaluations again, whatever there is; Snakemake knows once it plans jobs."""
+    asked = workflow.dag_settings
+    return asked.forceall or asks_again({*asked.forcerun, *(asked.targets if asked.forcetargets else ())})
+
+
 @told
 def read_all():
     """Read and check all of `params/`, also what this call does not need."""
     for path in workflow.configfiles:  # Snakemake reads these without a word on duplicate keys
         read_yaml(Path(path).absolute())
-    inputs = Inputs(Plan(config), made_of)
+    inputs = Inputs(Plan(config), made_of, makes_anew)
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them

@@ -14,6 +14,7 @@ call(
     levels=snakemake.params.levels,
     model=snakemake.input.model,
     embeddings=snakemake.input.embeddings,
+    made_by=snakemake.params.made_by,
     metrics=snakemake.output.metrics,
     classes=snakemake.output.classes,
     tracked=snakemake.config["tracking"],

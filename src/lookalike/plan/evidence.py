@@ -69,7 +69,7 @@ class Evidence:
         runs = [
             run
             | origin(self.plan, run, str(file), listed)
-            | {"code_today": self.inputs.training_code(run["recipe"], run["dataset"])}
+            | self._today(run["recipe"], run["dataset"])
             | (terms_of(self.plan, run) if shows_terms else {})
             for run, file in zip(_rows(self.plan.runs_of(wildcards.table)), input.metrics, strict=True)
         ]
@@ -216,10 +216,15 @@ class Evidence:
         options = rebuilding_options(self.plan)
         self._refuse_unnoticed(
             [
-                {"metrics_file": file, "code_today": self.inputs.training_code(*of_file[file]), "options": options}
+                {"metrics_file": file, "options": options, **self._today(*of_file[file])}
                 for file in self._unrecorded(of_file)
             ]
         )
+
+    def _today(self, recipe: str, dataset: str) -> dict[str, Any]:
+        """What would train a run now, and by which settings."""
+        today = self.inputs.today(recipe, dataset)
+        return {"code_today": today["code"], "settings": today["settings"]}
 
     def _refuse_unnoticed(self, runs: Runs) -> None:
         refuse_unnoticed(runs, self._unrecorded(run["metrics_file"] for run in runs))

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from lookalike.data.checksums import weights_digest
-from lookalike.parameters import Settings
+from lookalike.files import read_json
+from lookalike.parameters import Settings, settings_digest
 from lookalike.paths import episodes_of, project_root
+from lookalike.plan.brought import fits, renew
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
@@ -23,6 +25,7 @@ from lookalike.plan.start import Start, read_start
 from lookalike.sources.code import code_digest
 
 TRAINING = "lookalike.stages.train:train"
+EVALUATING = "workflow/scripts/evaluate.py"
 
 
 @signed_methods
@@ -32,13 +35,19 @@ class Inputs:
     Args:
         plan: of the call.
         made_of: input files that Snakemake made a file of, ``None`` for a file that it has not made.
+        makes_anew: whether the call asks for evaluations again, as `lookalike.plan.brought.asks_again` says.
 
     A name that does not exist is a ``ValueError`` with the nearest one, a run that cannot be likewise.
     """
 
-    def __init__(self, plan: Plan, made_of: Callable[[str], list[str] | None] = lambda file: None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        made_of: Callable[[str], list[str] | None] = lambda file: None,
+        makes_anew: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.plan = plan
-        self._made_of = made_of
+        self._made_of, self._makes_anew = made_of, makes_anew
         self.results_folder = f"results/{plan.folder}"
         self._wanted: set[tuple[str, str]] = set()
         self._digests: dict[str | None, str | None] = {}
@@ -73,10 +82,7 @@ class Inputs:
 
     def weights(self, wildcards: Any) -> str | None:
         """Digest of the file that a training starts from: another one of the same name is another start."""
-        weights = self.all_settings(wildcards)["train"]["backbone"]["weights"]
-        if weights not in self._digests:
-            self._digests[weights] = weights_digest(weights)
-        return self._digests[weights]
+        return self._weights_of(wildcards.recipe, wildcards.dataset)
 
     def settings_of_trial(self, wildcards: Any) -> Settings:
         """Section ``train`` of one trial of rates."""
@@ -105,6 +111,27 @@ class Inputs:
             return self.stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
 
         return signed(file)
+
+    def evaluated(self, kind: str) -> Callable[[Any], str | list[str]]:
+        """As `result_of`, for an evaluation: nothing where it came from elsewhere and would be the same today."""
+        made_here = self.result_of(kind)
+
+        def file(wildcards: Any) -> str | list[str]:
+            return [] if self._is_kept(wildcards) else made_here(wildcards)
+
+        return signed(file)
+
+    def made_by(self, stage: str) -> Callable[[Any], str]:
+        """Digest of all settings that decide the result of a stage, as tables show it."""
+        return signed(lambda wildcards: self._settings_digest(wildcards.recipe, wildcards.dataset, stage))
+
+    def today(self, recipe: str, dataset: str) -> dict[str, str | None]:
+        """Digests of what decides a run's metrics now, as `lookalike.plan.brought.fits` reads them."""
+        return {
+            "code": self.training_code(recipe, dataset),
+            "settings": self._settings_digest(recipe, dataset, self.plan.last_stage(recipe)),
+            "weights": self._weights_of(recipe, dataset),
+        }
 
     def selection(self, wildcards: Any) -> str | list[str]:
         """History of the training that chooses the epoch, nothing where the test pictures choose it."""
@@ -216,6 +243,27 @@ class Inputs:
         if key not in self._codes:
             self._codes[key] = recipe_digest(entry_points, self.plan.settings(recipe, dataset, stage))
         return self._codes[key]
+
+    def _weights_of(self, recipe: str, dataset: str) -> str | None:
+        weights = self.plan.settings(recipe, dataset, "train")["train"]["backbone"]["weights"]
+        if weights not in self._digests:
+            self._digests[weights] = weights_digest(weights)
+        return self._digests[weights]
+
+    def _settings_digest(self, recipe: str, dataset: str, stage: str) -> str:
+        return settings_digest(self.plan.settings(recipe, dataset, stage))
+
+    def _is_kept(self, wildcards: Any) -> bool:
+        """Whether a job's evaluation is there, was not made here, and fits."""
+        metrics, classes = (self.pattern(kind).format(**vars(wildcards)) for kind in ("evaluation", "classes"))
+        there = [project_root() / file for file in (metrics, classes)]
+        if not all(file.is_file() for file in there) or self._made_of(metrics) is not None or self._makes_anew():
+            return False
+        kept = fits(read_json(there[0]), self.today(wildcards.recipe, wildcards.dataset))
+        if kept:
+            for file in there:
+                renew(file, project_root() / EVALUATING)
+        return kept
 
     def _check_wanted(self, recipe: str, dataset: str) -> None:
         """Refuse a run that cannot be trained, also one that no table holds and that was asked for by its file."""

@@ -1,4 +1,4 @@
-"""Results of older code: marked in tables, refused where no mark could be shown."""
+"""Results of older code or other settings: marked in tables, refused where no mark could be shown."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def is_older(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
 
 
 def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str]) -> None:
-    """Refuse finished metrics of older code that Snakemake takes for today's.
+    """Refuse finished metrics of older code or other settings that Snakemake takes for today's.
 
-    Snakemake makes results again whose code has changed since it made them. Of files that it has not made, copied
-    from another folder say, it knows nothing, and keeps them.
+    Snakemake makes results again whose code or settings have changed since it made them. Of files that it has not
+    made, copied from another folder say, it knows nothing, and keeps them.
 
     Args:
-        runs: rows of runs with ``metrics_file``, ``code_today`` and the ``options`` of a rebuilding call.
+        runs: rows of runs with ``metrics_file``, ``code_today``, the digest of today's ``settings`` and the ``options``
+            of a rebuilding call.
         unrecorded: metrics files that exist and that Snakemake has no record of.
 
     Raises:
@@ -34,13 +35,21 @@ def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str
     """
     of_file = {run["metrics_file"]: run for run in runs}
     content = {file: read_json(file) for file in unrecorded if Path(file).is_file()}
-    older = [file for file, metrics in content.items() if is_older(of_file[file], metrics)]
-    if older:
-        first, others = older[0], len(older) - 1
-        line = f"snakemake {' '.join(older)} --cores all{of_file[first]['options']}"
+    differing = {file: said for file, metrics in content.items() if (said := _differs(of_file[file], metrics))}
+    if differing:
+        (first, said), others = next(iter(differing.items())), len(differing) - 1
+        line = f"snakemake {' '.join(differing)} --cores all{of_file[first]['options']}"
         raise ValueError(
-            f"{first}{f' (and {others} more)' if others else ''}: made by older code, "
-            f"{content[first].get('code') or 'without a digest'}, not today's {of_file[first]['code_today']}, and "
+            f"{first}{f' (and {others} more)' if others else ''}: made by {said}, and "
             f"Snakemake has no record of it. Make anew: `{line} --forcerun train`. Keep, if no number changed: "
             f"`{line} --touch`"
         )
+
+
+def _differs(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """What made metrics otherwise than a call would today, empty where nothing did as far as they say."""
+    if is_older(run, metrics):
+        return f"older code, {metrics.get('code') or 'without a digest'}, not today's {run['code_today']}"
+    if run.get("settings", "") != metrics.get("settings", run.get("settings", "")):
+        return f"other settings, {metrics['settings']}, not today's {run['settings']}"
+    return ""

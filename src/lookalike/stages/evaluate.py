@@ -36,6 +36,7 @@ def evaluate(
     metrics: str,
     classes: str = "",
     levels: Mapping[str, str] | None = None,
+    made_by: str = "",
     tracked: bool = False,
 ) -> None:
     """Score the best and the last checkpoint.
@@ -54,6 +55,8 @@ def evaluate(
             `lookalike.metrics.of_classes.COLUMNS`, with ``checkpoint`` and with ``pictures``, ``test`` or ``train``;
             empty for none.
         levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
+        made_by: digest of all settings behind the result, which ``metrics`` hold as ``settings``; empty where nobody
+            will ask for it.
         tracked: whether MLflow gets a copy.
 
     Raises:
@@ -61,6 +64,8 @@ def evaluate(
     """
     began = time.monotonic()
     device = job_device()
+    if not (model and embeddings):
+        raise ValueError(f"{metrics} came with the checkout, without a model behind it. Call again: it is made anew")
     tensors, about = read_tensors(embeddings)
     tensors = {name: tensor.to(device) for name, tensor in tensors.items() if not name.startswith("names/")}
     query, gallery = searching_roles(tensors)
@@ -91,7 +96,8 @@ def evaluate(
             of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
     counts = {"queries": labelled, "searched": searched, "gallery": listed - (query == gallery)}
-    write_json(metrics, {**scores, **about, **counts, "search": describe_backend("torch")})
+    facts = {**about, **counts, "settings": made_by, "search": describe_backend("torch")}
+    write_json(metrics, {**scores, **facts})
     if classes:
         with replacing(classes) as path:
             table = pd.concat(of_classes)[["checkpoint", "pictures", *COLUMNS]]
