@@ -121,31 +121,6 @@ def test_a_caption_names_runs_claim_and_verdicts_with_their_intervals():
     )
 
 
-def test_all_figures_are_decided_together():
-    def verdicts(*statistics):
-        return [finding.verdict for finding in findings([Check("x", statistic=each) for each in statistics])]
-
-    clear, unclear = (5.0, 5.1, 4.9), (1.0, 1.2, 0.4)
-    assert verdicts(clear, unclear) == ["yes", "undecided"]
-    # with more that are decided each interval may miss as often, and the fainter one is decided, too
-    assert verdicts((1.0, 1.12, 0.88)) == ["yes"]
-    assert verdicts((1.0, 1.12, 0.88), *[(0.0, 9.0, -9.0)] * 30) == ["undecided"] * 31
-    assert verdicts(*[(1.0, 1.12, 0.88)] * 30, (0.0, 9.0, -9.0)) == ["yes"] * 30 + ["undecided"]
-    assert verdicts((-5.0, -5.1, -4.9), (0.1, -0.1, 0.05), (0.0, 0.0, 0.0)) == ["no", "small", "no"]
-    assert verdicts((5.0,)) == ["undecided"]
-
-
-def test_a_check_without_a_margin_is_never_small():
-    [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0), margin=0, unit="below 2")])
-    assert finding.verdict == "undecided"
-    assert finding.words.startswith("+0 below 2 (")
-    assert finding.words.endswith("3 seeds, no margin)")
-    [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0), margin=1)])
-    assert finding.words.endswith("3 seeds, margin 1)")
-    [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0))])
-    assert finding.words.endswith("3 seeds)")
-
-
 def test_the_page_counts_verdicts_and_shows_every_figure(tmp_path):
     (tmp_path / "figures").mkdir()
     found = {"one": [(5.0, 5.1, 4.9)] * 2, "two": [(-5.0, -5.1, -4.9), (1.0, -9.0, 9.0), True]}

@@ -31,6 +31,8 @@ class Finding:
 def findings(checks: Sequence[Check]) -> list[Finding]:
     """Verdicts on all checks; those over seeds share the rate of false ones, see `lookalike.statistics.decisions`.
 
+    Three seeds tell little of how much seeds vary, so the checks of one unit tell it together.
+
     Args:
         checks: of all figures of a scale.
     """
@@ -40,6 +42,7 @@ def findings(checks: Sequence[Check]) -> list[Finding]:
             [np.asarray(check.statistic, dtype=np.float64)[:, None] for check in random],
             [None] * len(random),
             [check.margin for check in random],
+            [check.unit for check in random],
         )
     )
     return [_of_seeds(check, next(reached)) if len(check.statistic) else Finding(_fixed(check), "") for check in checks]
