@@ -169,6 +169,42 @@ def test_a_figure_without_data_at_this_scale_is_left_out(entries):
     assert list(read_figures(Plan({**MINI, "scale": "ci"}))) == ["contextual_4"]
 
 
+def birds_with(**figures):
+    """A scale of CUB alone that names its figures."""
+    birds = {"layout": "folder", "folder": "birds", "stands_for": "cub"}
+    return Plan({**MINI, "name": "mine", "datasets": {"birds": birds}, "figures": figures})
+
+
+def test_a_scale_may_name_its_figures_and_lay_other_runs_over_them(entries):
+    both = {**RUN, "datasets": ["cub", "cars"]}
+    entries(
+        contextual_4=ENTRY,
+        contextual_12={**ENTRY, "runs": [both]},
+        contextual_15={**ENTRY, "runs": [{**RUN, "datasets": ["cars"]}]},
+    )
+    plan = birds_with(contextual_12={}, contextual_15={"runs": [RUN], "chosen": "birds."})
+    figures = read_figures(plan)
+    assert list(figures) == ["contextual_12", "contextual_15"]
+    assert figures["contextual_15"]["chosen"] == "birds."
+    for figure in figures.values():  # the half that there are data of
+        assert {run["dataset"] for run in figure_runs(plan, figure)} == {"birds"}
+
+
+@pytest.mark.parametrize(
+    ("figures", "message"),
+    [
+        ({"contextual_21": {}}, r"the overlay, figures: unknown 'contextual_21'"),
+        ({"contextual_12": {"shown": "x"}}, r"the overlay, figures.*unknown key 'shown', did you mean 'shows'"),
+        ({"contextual_12": {}}, r"the overlay, figures\.contextual_12: is of cars; this scale has cub"),
+        ({}, "figures: "),
+    ],
+)
+def test_figures_that_a_scale_cannot_have_are_refused(entries, figures, message):
+    entries(contextual_12={**ENTRY, "runs": [{**RUN, "datasets": ["cars"]}]})
+    with pytest.raises(ValueError, match=message):
+        read_figures(birds_with(**figures))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -5,6 +5,7 @@ import yaml
 
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.explanations import explainers, explanation_rows, read_explanations
+from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
 from projects import ROOT
@@ -70,6 +71,13 @@ def test_the_birds_fill_every_cub_column_of_every_table_of_the_papers():
     }
     assert of_cub <= set(plan.table_names)
     assert "comparison" in plan.table_names
+
+
+def test_the_birds_show_curves_over_batches():
+    plan = plan_of(ROOT / "params" / "overlays" / "birds.yaml")
+    figures = read_figures(plan)
+    assert list(figures) == ["contextual_2", "contextual_14", "contextual_15"]
+    assert all({run["dataset"] for run in figure_runs(plan, figure)} == {"cub100"} for figure in figures.values())
 
 
 def test_the_birds_are_half_of_cub_and_no_seed_of_a_trial_is_reported():

@@ -101,6 +101,16 @@ def test_a_file_without_the_claimed_metric_is_named(tmp_path):
     assert not (tmp_path / "claims.csv").exists()
 
 
+def test_what_lies_on_the_object_is_not_tested_where_pictures_have_no_masks(tmp_path):
+    claimed = {"better": CLAIMS["better"], "on_object": {**CLAIMS["better"], "metric": "on_object"}}
+    asked = [*runs(2), *({**run, "claim": "on_object", "metric": "on_object"} for run in runs(2))]
+    sides = {"changed": files(tmp_path, "new", [0.5, 0.6]) * 2, "baseline": files(tmp_path, "old", [0.25, 0.34]) * 2}
+    claims(claimed, asked, **ABOUT, **sides, output=str(tmp_path / "claims"))
+    with (tmp_path / "claims.csv").open() as stream:
+        assert [cell["claim"] for cell in csv.DictReader(stream)] == ["better"]
+    assert (tmp_path / "claims.md").read_text().count("Not tested: no data.") == 1
+
+
 def test_judging_claims_needs_no_torch():
     program = "import sys, lookalike.stages.claims, lookalike.plan.claims; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -9,7 +9,8 @@ from typing import Any
 OF_QUERIES = ("RP", "MAP@R", "mAP")
 BETWEEN_EPOCHS = ("R@1", "P@1", *OF_QUERIES)
 OF_LABELS = ("P@1", *OF_QUERIES, "rank1", "NMI")
-OF_ATTENTION = ("coverage", "spread", "on_object")
+ON_OBJECT = "on_object"  # of pictures with masks alone
+OF_ATTENTION = ("coverage", "spread", ON_OBJECT)
 OF_REGIONS = tuple(
     f"{ratio}_{part}"
     for ratio in ("mean_iou", "binary_iou")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, read
+from lookalike.parameters import Settings, check, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
@@ -16,13 +16,14 @@ FILE = "params/figures.yaml"
 
 
 def read_figures(plan: Plan) -> dict[str, Settings]:
-    """Figures that have data at this scale, by name: those that read no run, and those whose data sets it all has.
+    """Figures of this scale, by name: those that it names, else those that read no run or whose data sets it all has.
 
     Raises:
         ValueError: naming file, key and what would be right, for a figure that nothing draws, an unknown recipe, sweep
-            or published data set, also in figures without data at this scale.
+            or published data set, also in figures without data at this scale; for one that the scale names, and none
+            of whose data sets it has.
     """
-    figures = read(FILE, "figures")
+    figures = _with_those_of_the_scale(plan)
     kinds = lookup("lookalike.figures", "FIGURES")
     datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
     present = {dataset.stands_for for dataset in plan.datasets.values()}
@@ -37,11 +38,29 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
                 _check_narrowed(plan, entry, where)
             for dataset in _datasets(plan, entry):
                 require_known(f"{where}.datasets", dataset, datasets)
-    return {
-        name: figure
+    wanted = {
+        name: {dataset for entry in figure.get("runs", []) for dataset in _datasets(plan, entry)}
         for name, figure in figures.items()
-        if {dataset for entry in figure.get("runs", []) for dataset in _datasets(plan, entry)} <= present
     }
+    for name in plan.figures:
+        if wanted[name] and not wanted[name] & present:
+            there = ", ".join(sorted(each for each in present if each))
+            raise ValueError(
+                f"{plan.scale_file}, figures.{name}: is of {', '.join(sorted(wanted[name]))}; this scale has {there}"
+            )
+    names = list(plan.figures) or [name for name in figures if wanted[name] <= present]
+    return {name: figures[name] for name in names}
+
+
+def _with_those_of_the_scale(plan: Plan) -> dict[str, Settings]:
+    figures = read(FILE, "figures")
+    place = f"{plan.scale_file}, figures"
+    for name in plan.figures:
+        require_known(place, name, figures)
+    if plan.figures:
+        figures = merge(figures, plan.figures)
+        check(figures, "figures", place)
+    return figures
 
 
 def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:

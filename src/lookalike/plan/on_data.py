@@ -46,6 +46,7 @@ class RecipesOnData:
         self.overlay = scale.overlay  # what the scale lays over every recipe
         self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
         self.rates_of: str = scale.rates_of
+        self.figures: Settings = scale.settings.get("figures", {})  # over params/figures.yaml, and the only ones
         self.explanations: Settings = scale.settings.get("explanations", {})  # over params/explanations.yaml
         self.page: Settings = scale.settings.get("page", {})  # over params/page.yaml
         self._chosen_rates = chosen_rates(scale.rates_of)

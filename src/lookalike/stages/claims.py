@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.files import read_json, replacing, write_text
+from lookalike.metrics.names import ON_OBJECT
 from lookalike.reports.by_class import class_means
 from lookalike.reports.claims import claim_cells, markdown
 
@@ -32,14 +33,15 @@ def claims(
         scale: what the scale calls itself.
         chosen_on: what the best epoch of a training is best on.
         changed: JSON files with what the changed recipes reached, in the order of the runs; beside those of retrieval
-            lies what their classes reached.
+            lies what their classes reached. Where the pictures have no masks they do not tell what lies on the object,
+            and what is claimed of it is not tested.
         baseline: JSON files of the baselines' metrics, in the same order.
         output: path without extension; ``.csv`` holds every comparison, ``.md`` is for readers.
 
     Raises:
         ValueError: for a file without the metric that is claimed about.
     """
-    sides = list(zip(runs, changed, baseline, strict=True))
+    sides = [side for side in zip(runs, changed, baseline, strict=True) if _is_told(*side)]
     cells = claim_cells(claims, *(_measured(sides, checkpoint) for checkpoint in (DECIDED, BESIDE)))
     with replacing(f"{output}.csv") as path:
         cells.to_csv(path, index=False, float_format="%.4f")
@@ -71,6 +73,10 @@ def _of_classes(changed: str, baseline: str, checkpoint: str, metric: str) -> pd
     if difference.isna().any():
         raise ValueError(f"{changed} and {baseline} were not tested on the same classes; remove what is of older data")
     return pd.DataFrame({"difference": difference, "queries": sides[0]["queries"]})
+
+
+def _is_told(run: Mapping[str, Any], *files: str) -> bool:
+    return run["metric"] != ON_OBJECT or all(ON_OBJECT in read_json(file)[DECIDED] for file in files)
 
 
 def _value(path: str, checkpoint: str, metric: str) -> float:
