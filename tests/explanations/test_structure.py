@@ -1,9 +1,11 @@
 """Structure and graph say of a pair what their methods say."""
 
+import pytest
 import torch
 
 import lookalike
 from lookalike.explanations.structure import located_by
+from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.methods.diml.matcher import StructuralMatcher
 from trainings import CROP, batch, learner
 
@@ -23,6 +25,36 @@ def test_an_embedder_is_matched_as_its_regions_are():
     for row in range(3):
         torch.testing.assert_close(found.pairs[row].float(), match.contributions[row, row], atol=1e-5, rtol=1e-3)
     torch.testing.assert_close(found.value.float(), match.structural_similarity.diag(), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("located", "matched"),
+    [
+        ({"pooling": "adaptive"}, {}),
+        ({"global_vector": "locations"}, {}),
+        ({}, {"marginal": "uniform"}),
+        ({}, {"reg": 0.5}),
+        ({}, {"solver": "exact"}),
+    ],
+)
+def test_options_are_those_by_which_a_recipe_keeps_and_matches_locations(located, matched):
+    model = learner("embedder").model.eval()
+    query, gallery = pair()
+    found = lookalike.explain(model, query, gallery, method="structure", side=2, **located, **matched)
+    own = LocatedEmbedder(model, "trunk", 2, **located).eval()
+    with torch.no_grad():
+        seen = own.represent(torch.cat([query, gallery])).to(torch.float64)
+        match = StructuralMatcher(**matched).explain(seen[:3], seen[3:])
+    usual = lookalike.explain(model, query, gallery, method="structure", side=2)
+    for row in range(3):
+        torch.testing.assert_close(found.pairs[row], match.contributions[row, row], atol=1e-9, rtol=0)
+        assert not torch.allclose(found.pairs[row], usual.pairs[row], atol=1e-7, rtol=0)
+
+
+def test_an_option_that_structure_does_not_have_is_refused():
+    model = learner("embedder").model.eval()
+    with pytest.raises(ValueError, match=r"method 'structure': unknown 'marginals', did you mean 'marginal'"):
+        lookalike.explain(model, *pair(), method="structure", marginals="uniform")
 
 
 def test_features_without_a_head_are_their_own_locations():

@@ -14,6 +14,9 @@ from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
 BIRDS = {"layout": "folder", "folder": "x"}
+LOCATED = {"side": 4, "pooling": "resample", "global_vector": "embedding"}
+MATCHED = {"marginal": "cross_correlation", "reg": 0.05, "tolerance": 1e-6, "solver": "sinkhorn"}
+BY_STRUCTURE = {"name": "structure", **LOCATED, **MATCHED}
 
 
 def shown_of(**values):
@@ -58,7 +61,9 @@ def test_what_cannot_be_is_refused_when_it_is_read(params, old, new, message):
     ("recipe", "method"),
     [
         ("compared_margin", {"name": None}),
-        ("compared_margin_diml", {"name": "structure", "side": 4}),
+        ("compared_margin_diml", BY_STRUCTURE),
+        ("margin_structure_uniform", {**BY_STRUCTURE, "marginal": "uniform"}),
+        ("diml_trained_margin", {"name": "structure", **MATCHED}),
         ("compared_margin_avsl", {"name": "graph"}),
         ("compared_triplet_sam", {"name": "attention"}),
         ("untrained", {"name": None}),

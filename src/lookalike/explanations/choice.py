@@ -52,7 +52,7 @@ def explain(
             and ``attention`` where it is not.
         layer: of any other network, the name of its part that gives the last maps ``(N, C, h, w)``; ``attention``,
             ``gradient`` and ``class_agnostic`` explain it then. Wrapped as `lookalike.DIML`, ``structure`` does.
-        options: of the method: ``side`` of the grid of ``structure``.
+        options: of the method: those of ``structure``, see `by_structure`, such as ``side`` of the grid.
 
     Returns:
         Maps of all images, the measure that is explained, and where the method has them what its evidence sums to,

@@ -21,6 +21,8 @@ from lookalike.plan.results import timing_files
 FILE = "params/page.yaml"
 DOCUMENTS = ("claims", "explanations", "figures")  # written as Markdown by targets of their own
 DRAWN = ("seed", "queries", "matches")  # what a run's pairs depend on
+# Of how a recipe keeps and matches locations, which its explanations follow.
+OF_STRUCTURE = ("side", "pooling", "global_vector", "marginal", "reg", "tolerance", "solver")
 UNEXPLAINED = ("random_vectors",)  # representations without a network
 
 
@@ -90,8 +92,8 @@ class Shown:
         if sections["train"]["method"]["name"] == "avsl":
             return {"name": "graph"}
         if sections["evaluate"]["scoring"]["name"] == "structural_matching":
-            kept = sections["embed"]["representation"]
-            return {"name": "structure"} | ({"side": kept["side"]} if "side" in kept else {})
+            given = {**sections["embed"]["representation"], **sections["evaluate"]["scoring"]}
+            return {"name": "structure"} | {option: given[option] for option in OF_STRUCTURE if option in given}
         return {"name": "attention" if sections["train"]["method"]["name"] == "sam" else None}
 
     def code(self, wildcards: Any) -> str:
