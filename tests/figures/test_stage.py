@@ -169,10 +169,10 @@ def test_a_figure_without_data_at_this_scale_is_left_out(entries):
     assert list(read_figures(Plan({**MINI, "scale": "ci"}))) == ["contextual_4"]
 
 
-def birds_with(**figures):
-    """A scale of CUB alone that names its figures."""
+def birds_with(**overlay):
+    """A scale of CUB alone."""
     birds = {"layout": "folder", "folder": "birds", "stands_for": "cub"}
-    return Plan({**MINI, "name": "mine", "datasets": {"birds": birds}, "figures": figures})
+    return Plan({**MINI, "name": "mine", "datasets": {"birds": birds}, **overlay})
 
 
 def test_a_scale_may_name_its_figures_and_lay_other_runs_over_them(entries):
@@ -182,12 +182,30 @@ def test_a_scale_may_name_its_figures_and_lay_other_runs_over_them(entries):
         contextual_12={**ENTRY, "runs": [both]},
         contextual_15={**ENTRY, "runs": [{**RUN, "datasets": ["cars"]}]},
     )
-    plan = birds_with(contextual_12={}, contextual_15={"runs": [RUN], "chosen": "birds."})
+    plan = birds_with(figures={"contextual_12": {}, "contextual_15": {"runs": [RUN], "chosen": "birds."}})
     figures = read_figures(plan)
     assert list(figures) == ["contextual_12", "contextual_15"]
     assert figures["contextual_15"]["chosen"] == "birds."
     for figure in figures.values():  # the half that there are data of
         assert {run["dataset"] for run in figure_runs(plan, figure)} == {"birds"}
+
+
+def test_a_scale_may_give_a_figure_more_seeds_than_a_call_that_names_one(entries):
+    entries(contextual_4=ENTRY, contextual_12={**ENTRY, "runs": [RUN]}, contextual_15={**ENTRY, "runs": [RUN]})
+
+    def seeds(call):
+        plan = birds_with(seeds=call, figures={"contextual_12": {}, "contextual_15": {}}, figure_seeds=more)
+        return [sorted(run["seed"] for run in figure_runs(plan, figure)) for figure in read_figures(plan).values()]
+
+    more = {"contextual_12": 10}
+    assert seeds([0]) == [[*range(10)], [0, 1, 2]]
+    assert seeds([3, 4]) == [[3, 4], [3, 4]]
+    more = {"contextual_21": 10}
+    with pytest.raises(ValueError, match=r"the overlay, figure_seeds: unknown 'contextual_21'"):
+        seeds([0])
+    more = {"contextual_12": 4}
+    with pytest.raises(ValueError, match=r"figure_seeds\.contextual_12: 4 is not allowed.*Known: 10, 20"):
+        seeds([0])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +220,7 @@ def test_a_scale_may_name_its_figures_and_lay_other_runs_over_them(entries):
 def test_figures_that_a_scale_cannot_have_are_refused(entries, figures, message):
     entries(contextual_12={**ENTRY, "runs": [{**RUN, "datasets": ["cars"]}]})
     with pytest.raises(ValueError, match=message):
-        read_figures(birds_with(**figures))
+        read_figures(birds_with(figures=figures))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,12 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
                 f"{plan.scale_file}, figures.{name}: is of {', '.join(sorted(wanted[name]))}; this scale has {there}"
             )
     names = list(plan.figures) or [name for name in figures if wanted[name] <= present]
-    return {name: figures[name] for name in names}
+    return {name: figures[name] | _more_seeds(plan, name) for name in names}
+
+
+def _more_seeds(plan: Plan, name: str) -> Settings:
+    """Seeds of a figure that the scale gives more than others, where the call does not name several for all."""
+    return {"seeds": [*range(plan.figure_seeds[name])]} if name in plan.figure_seeds and len(plan.seeds) == 1 else {}
 
 
 def _with_those_of_the_scale(plan: Plan) -> dict[str, Settings]:
@@ -57,6 +62,8 @@ def _with_those_of_the_scale(plan: Plan) -> dict[str, Settings]:
     place = f"{plan.scale_file}, figures"
     for name in plan.figures:
         require_known(place, name, figures)
+    for name in plan.figure_seeds:
+        require_known(f"{plan.scale_file}, figure_seeds", name, figures)
     if plan.figures:
         figures = merge(figures, plan.figures)
         check(figures, "figures", place)
@@ -78,7 +85,7 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for entry in figure.get("runs", [])
         for recipe, dataset, place in _rows(plan, entry)
-        for seed in plan.several_seeds
+        for seed in figure.get("seeds", plan.several_seeds)
     ]
     for run in runs:
         plan.check_run(run["recipe"], run["dataset"])

@@ -47,6 +47,7 @@ class RecipesOnData:
         self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
         self.rates_of: str = scale.rates_of
         self.figures: Settings = scale.settings.get("figures", {})  # over params/figures.yaml, and the only ones
+        self.figure_seeds: Settings = scale.settings.get("figure_seeds", {})  # of figures with more than `SEEDS`
         self.explanations: Settings = scale.settings.get("explanations", {})  # over params/explanations.yaml
         self.page: Settings = scale.settings.get("page", {})  # over params/page.yaml
         self._chosen_rates = chosen_rates(scale.rates_of)

@@ -156,7 +156,7 @@ def _refuse_taken(name: str) -> None:
 def _of_overlay(config: Mapping[str, Any]) -> Settings:
     keys = (
         *("title", "tables", "datasets", "strangers", "strangers_super", "embedding_dims", "recipe", "rates"),
-        *("figures", "explanations", "page"),
+        *("figures", "figure_seeds", "explanations", "page"),
     )
     values = {"title": config["name"], "tables": ["comparison"], **{key: config[key] for key in keys if key in config}}
     check(values, "scale", OVERLAY)
