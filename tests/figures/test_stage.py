@@ -208,6 +208,14 @@ def test_a_scale_may_give_a_figure_more_seeds_than_a_call_that_names_one(entries
         seeds([0])
 
 
+def test_a_figure_of_two_data_sets_that_stand_for_one_is_refused(entries):
+    entries(contextual_12={**ENTRY, "runs": [RUN]})
+    bird = {"layout": "folder", "folder": "birds", "stands_for": "cub"}
+    plan = birds_with(datasets={"birds": bird, "other_birds": {**bird, "folder": "others"}})
+    with pytest.raises(ValueError, match=r"datasets: birds, other_birds stand for cub, and a figure shows one"):
+        figure_runs(plan, read_figures(plan)["contextual_12"])
+
+
 @pytest.mark.parametrize(
     ("figures", "message"),
     [

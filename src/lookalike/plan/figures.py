@@ -74,7 +74,7 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry per run that a figure reads, with all fields of ``lookalike.figures.parts.form.Run`` but ``path``.
 
     Raises:
-        ValueError: for a recipe that cannot run on a data set of this scale.
+        ValueError: for a recipe that cannot run on a data set of this scale, or several that stand for a published one.
     """
     runs: list[dict[str, Any]] = [
         {"recipe": recipe, "published": dataset.stands_for, "dataset": dataset.name, "seed": seed}
@@ -94,7 +94,7 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]]:
     """Recipe, data set and place in the figure of everything that an entry names, once per data set of this scale."""
-    present = [each for name in _datasets(plan, entry) for each in plan.datasets.values() if each.stands_for == name]
+    present = [each for name in _datasets(plan, entry) for each in _stand_ins(plan, name)]
     if "recipe" in entry:
         values_of: dict[str, Settings] = {entry["recipe"]: {}}
     else:
@@ -106,6 +106,18 @@ def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]
             sections = plan.settings(recipe, dataset.name)
             settings = {column: _setting(sections, key) for column, key in entry.get("settings", {}).items()}
             yield recipe, dataset, {**values, **settings, **entry.get("place", {})}
+
+
+def _stand_ins(plan: Plan, published: str) -> list[Dataset]:
+    """The data set that stands for a published one, if there is one: curves of two would be taken for one."""
+    found = [each for each in plan.datasets.values() if each.stands_for == published]
+    if len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise ValueError(
+            f"{plan.scale_file}, datasets: {names} stand for {published}, and a figure shows one. "
+            "Leave stands_for out of the others"
+        )
+    return found
 
 
 def _check_narrowed(plan: Plan, entry: Settings, where: str) -> None:
