@@ -11,7 +11,7 @@ from lookalike.plan.older import is_older, refuse_unnoticed
 def metrics_file(folder, name, code):
     path = folder / f"{name}.json"
     path.write_text(json.dumps({"code": code}))
-    return {"metrics_file": str(path), "code_today": "new", "options": " --config scale=ci"}
+    return {"metrics_file": str(path), "today": {"code": "new"}, "options": " --config scale=ci"}
 
 
 def test_only_metrics_of_older_code_without_a_record_are_refused(tmp_path):
@@ -26,7 +26,7 @@ def test_only_metrics_of_older_code_without_a_record_are_refused(tmp_path):
 
 
 def test_metrics_of_other_settings_are_refused_and_those_that_do_not_say_are_not(tmp_path):
-    runs = [metrics_file(tmp_path, name, "new") | {"settings": "today"} for name in "abc"]
+    runs = [metrics_file(tmp_path, name, "new") | {"today": {"code": "new", "settings": "today"}} for name in "abc"]
     files = [run["metrics_file"] for run in runs]
     for run, settings in zip(runs, ("today", "other"), strict=False):
         Path(run["metrics_file"]).write_text(json.dumps({"code": "new", "settings": settings}))

@@ -60,10 +60,10 @@ def test_both_checkpoints_are_scored(tmp_path, counted):
     assert (metrics["queries"], metrics["gallery"], metrics["best_epoch"]) == (5, 4, 1)
 
 
-def test_metrics_say_by_which_settings_they_were_made(tmp_path):
+def test_metrics_say_what_made_them(tmp_path):
     evaluated(tmp_path, ["test"], best_epoch=1)
     paths = {name: str(tmp_path / name) for name in ("model", "embeddings", "metrics")}
-    evaluate(SETTINGS, recall_at=[1], **paths, made_by="0123456789ab")
+    evaluate(SETTINGS, recall_at=[1], **paths, made_by={"settings": "0123456789ab"})
     assert json.loads((tmp_path / "metrics").read_text())["settings"] == "0123456789ab"
 
 

@@ -159,10 +159,11 @@ def test_metrics_that_were_brought_along_are_kept_and_the_rest_is_made(brought):
     assert planned(brought) == ["Assemble comparison"]
     before = metrics(brought)
     (brought.root / METRICS).unlink()
+    again = ("compared_margin", "compared_margin_diml")  # of one training, which are compared with each other
     assert planned(brought) == [
         "Assemble comparison",
-        "Embed pictures with compared_margin",
-        "Evaluate compared_margin",
+        *(f"Embed pictures with {recipe}" for recipe in again),
+        *(f"Evaluate {recipe}" for recipe in again),
         "Split pictures",
         "Train compared_margin",
     ]

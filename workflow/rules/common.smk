@@ -8,7 +8,7 @@ from snakemake.io import IOFile
 
 from lookalike.parameters import read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
-from lookalike.plan.brought import asks_again
+from lookalike.plan.brought import Brought, asks_again
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.fidelity import choices, papers
 from lookalike.plan.gate import Gate
@@ -58,19 +58,19 @@ def read_all():
     """Read and check all of `params/`, also what this call does not need."""
     for path in workflow.configfiles:  # Snakemake reads these without a word on duplicate keys
         read_yaml(Path(path).absolute())
-    inputs = Inputs(Plan(config), made_of, makes_anew)
+    inputs = Inputs(Plan(config), made_of)
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     evidence = Evidence(inputs, recorded)
-    return plan, inputs, evidence, Gate(inputs), Shown(evidence)
+    return plan, inputs, Brought(inputs, makes_anew), evidence, Gate(inputs), Shown(evidence)
 
 
 before_a_call(workflow)
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
-plan, inputs, evidence, gate, shown = read_all()
+plan, inputs, brought, evidence, gate, shown = read_all()
 
 config["archives"] = archives_of(config["archives"])
 config["tracking"] = plan.tracking  # scripts read it there: switching it is no reason to run anything again

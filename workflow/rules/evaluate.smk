@@ -1,7 +1,7 @@
 rule evaluate:
     input:
-        model=inputs.evaluated("model"),
-        embeddings=inputs.evaluated("embeddings"),
+        model=brought.behind("model"),
+        embeddings=brought.behind("embeddings"),
     output:
         metrics=inputs.pattern("evaluation"),
         classes=inputs.pattern("classes"),
@@ -17,7 +17,7 @@ rule evaluate:
         settings=inputs.settings("evaluate"),
         recall_at=inputs.recall_cut_offs,
         levels=inputs.hierarchy_levels,
-        made_by=inputs.made_by("evaluate"),
+        made_by=inputs.made_by,
         code=inputs.code("lookalike.stages.evaluate:evaluate"),
     message:
         "Evaluate {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"

@@ -28,6 +28,7 @@ from lookalike.plan.explanations import (
 from lookalike.plan.fidelity import departures
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.inputs import Inputs
+from lookalike.plan.mixture import SAYS
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.rates import trials
@@ -222,9 +223,10 @@ class Evidence:
         )
 
     def _today(self, recipe: str, dataset: str) -> dict[str, Any]:
-        """What would train a run now, and by which settings."""
+        """What would make a run's metrics now; `lookalike.plan.mixture` looks after data and weights."""
         today = self.inputs.today(recipe, dataset)
-        return {"code_today": today["code"], "settings": today["settings"]}
+        made_by = {key: value for key, value in today.items() if key not in SAYS}
+        return {"code_today": today["code"], "today": made_by}
 
     def _refuse_unnoticed(self, runs: Runs) -> None:
         refuse_unnoticed(runs, self._unrecorded(run["metrics_file"] for run in runs))

@@ -6,14 +6,13 @@ and ``seed``. All paths are relative to the project's root.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
 from lookalike.data.checksums import weights_digest
-from lookalike.files import read_json
 from lookalike.parameters import Settings, settings_digest
 from lookalike.paths import episodes_of, project_root
-from lookalike.plan.brought import fits, renew
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
@@ -25,7 +24,9 @@ from lookalike.plan.start import Start, read_start
 from lookalike.sources.code import code_digest
 
 TRAINING = "lookalike.stages.train:train"
-EVALUATING = "workflow/scripts/evaluate.py"
+SCORED_BY = {"embed": "lookalike.stages.embed:embed", "evaluate": "lookalike.stages.evaluate:evaluate"}
+# Of what is known of a data set: words, and where it is had; its content is told by the split.
+APART = ("title", "page", "licence", "manual", "archive", "archives", "folder", "counts")
 
 
 @signed_methods
@@ -35,22 +36,18 @@ class Inputs:
     Args:
         plan: of the call.
         made_of: input files that Snakemake made a file of, ``None`` for a file that it has not made.
-        makes_anew: whether the call asks for evaluations again, as `lookalike.plan.brought.asks_again` says.
 
     A name that does not exist is a ``ValueError`` with the nearest one, a run that cannot be likewise.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        made_of: Callable[[str], list[str] | None] = lambda file: None,
-        makes_anew: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, plan: Plan, made_of: Callable[[str], list[str] | None] = lambda file: None) -> None:
         self.plan = plan
-        self._made_of, self._makes_anew = made_of, makes_anew
+        self.made_of = made_of
         self.results_folder = f"results/{plan.folder}"
         self._wanted: set[tuple[str, str]] = set()
         self._digests: dict[str | None, str | None] = {}
+        self._makers: dict[tuple[str, str], dict[str, str]] = {}
+        self._splits: dict[tuple[str, ...], dict[str, str]] = {}
         self._codes: dict[tuple[tuple[str, ...], str, str, str | None], str] = {}
 
     def code(self, *entry_points: str, stage: str | None = "evaluate") -> Callable[[Any], str]:
@@ -112,26 +109,21 @@ class Inputs:
 
         return signed(file)
 
-    def evaluated(self, kind: str) -> Callable[[Any], str | list[str]]:
-        """As `result_of`, for an evaluation: nothing where it came from elsewhere and would be the same today."""
-        made_here = self.result_of(kind)
-
-        def file(wildcards: Any) -> str | list[str]:
-            return [] if self._is_kept(wildcards) else made_here(wildcards)
-
-        return signed(file)
-
-    def made_by(self, stage: str) -> Callable[[Any], str]:
-        """Digest of all settings that decide the result of a stage, as tables show it."""
-        return signed(lambda wildcards: self._settings_digest(wildcards.recipe, wildcards.dataset, stage))
+    def made_by(self, wildcards: Any) -> dict[str, str]:
+        """Digests that an evaluation says of itself, beside those that its model says: see `today`."""
+        return self._made_by(wildcards.recipe, wildcards.dataset)
 
     def today(self, recipe: str, dataset: str) -> dict[str, str | None]:
-        """Digests of what decides a run's metrics now, as `lookalike.plan.brought.fits` reads them."""
-        return {
-            "code": self.training_code(recipe, dataset),
-            "settings": self._settings_digest(recipe, dataset, self.plan.last_stage(recipe)),
-            "weights": self._weights_of(recipe, dataset),
-        }
+        """Digests of what decides a run's metrics now, see `lookalike.plan.brought.SAYS`.
+
+        Returns:
+            ``code`` of the training and the ``weights`` that it starts from; ``settings`` of all stages; ``scored_by``,
+            the code of embedding and evaluation; ``reads``, what is known of the data set and how it is read; and where
+            the split is there ``data``, that of its bytes.
+        """
+        today = {"code": self.training_code(recipe, dataset), "weights": self._weights_of(recipe, dataset)}
+        trained_on = self.plan.training_dataset(recipe, dataset)
+        return today | self._made_by(recipe, dataset) | self._data_of(trained_on, recipe)
 
     def selection(self, wildcards: Any) -> str | list[str]:
         """History of the training that chooses the epoch, nothing where the test pictures choose it."""
@@ -174,7 +166,7 @@ class Inputs:
         the record: Snakemake would take it for a new input, and make the split and every training on it again.
         """
         manifest = self.manifest(wildcards)
-        is_older = self._made_of(manifest) == [] and (project_root() / manifest).is_file()
+        is_older = self.made_of(manifest) == [] and (project_root() / manifest).is_file()
         return self.record(wildcards) if self.dataset(wildcards).is_downloaded and not is_older else []
 
     def broken_pictures(self, wildcards: Any) -> str:
@@ -250,20 +242,29 @@ class Inputs:
             self._digests[weights] = weights_digest(weights)
         return self._digests[weights]
 
-    def _settings_digest(self, recipe: str, dataset: str, stage: str) -> str:
-        return settings_digest(self.plan.settings(recipe, dataset, stage))
+    def _made_by(self, recipe: str, dataset: str) -> dict[str, str]:
+        if (recipe, dataset) not in self._makers:
+            code = [self._code_of((entry,), recipe, dataset, stage) for stage, entry in SCORED_BY.items()]
+            read = {key: value for key, value in self.plan.datasets[dataset].specification.items() if key not in APART}
+            strangers = self.plan.strangers(recipe, dataset)
+            others = [self.plan.picture_cache_of(dataset), strangers.name if strangers else None]
+            self._makers[recipe, dataset] = {
+                "settings": settings_digest(self.plan.settings(recipe, dataset, self.plan.last_stage(recipe))),
+                "scored_by": settings_digest(code),
+                "reads": settings_digest([read, *others, self.plan.strangers_super(recipe, dataset)]),
+            }
+        return self._makers[recipe, dataset]
 
-    def _is_kept(self, wildcards: Any) -> bool:
-        """Whether a job's evaluation is there, was not made here, and fits."""
-        metrics, classes = (self.pattern(kind).format(**vars(wildcards)) for kind in ("evaluation", "classes"))
-        there = [project_root() / file for file in (metrics, classes)]
-        if not all(file.is_file() for file in there) or self._made_of(metrics) is not None or self._makes_anew():
-            return False
-        kept = fits(read_json(there[0]), self.today(wildcards.recipe, wildcards.dataset))
-        if kept:
-            for file in there:
-                renew(file, project_root() / EVALUATING)
-        return kept
+    def _data_of(self, dataset: str, recipe: str) -> dict[str, str]:
+        """What a training says of the splits that it reads, where these are there."""
+        strangers = self.plan.strangers(recipe, dataset)
+        splits = tuple(self._copied_manifest(name) for name in (dataset, *([strangers.name] if strangers else [])))
+        if splits not in self._splits:
+            there = [project_root() / split for split in splits]
+            whole = all(split.is_file() for split in there)
+            content = b"".join(split.read_bytes() for split in there) if whole else b""
+            self._splits[splits] = {"data": hashlib.sha256(content).hexdigest()} if whole else {}
+        return self._splits[splits]
 
     def _check_wanted(self, recipe: str, dataset: str) -> None:
         """Refuse a run that cannot be trained, also one that no table holds and that was asked for by its file."""

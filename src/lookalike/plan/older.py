@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import read_json
+from lookalike.plan.brought import differs
 
 
 def is_older(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
@@ -26,8 +27,8 @@ def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str
     made, copied from another folder say, it knows nothing, and keeps them.
 
     Args:
-        runs: rows of runs with ``metrics_file``, ``code_today``, the digest of today's ``settings`` and the ``options``
-            of a rebuilding call.
+        runs: rows of runs with ``metrics_file``, ``today``, digests that `lookalike.plan.brought.differs` holds them
+            against, and the ``options`` of a rebuilding call.
         unrecorded: metrics files that exist and that Snakemake has no record of.
 
     Raises:
@@ -35,7 +36,7 @@ def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str
     """
     of_file = {run["metrics_file"]: run for run in runs}
     content = {file: read_json(file) for file in unrecorded if Path(file).is_file()}
-    differing = {file: said for file, metrics in content.items() if (said := _differs(of_file[file], metrics))}
+    differing = {file: said for file, metrics in content.items() if (said := differs(metrics, of_file[file]["today"]))}
     if differing:
         (first, said), others = next(iter(differing.items())), len(differing) - 1
         line = f"snakemake {' '.join(differing)} --cores all{of_file[first]['options']}"
@@ -44,12 +45,3 @@ def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str
             f"Snakemake has no record of it. Make anew: `{line} --forcerun train`. Keep, if no number changed: "
             f"`{line} --touch`"
         )
-
-
-def _differs(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
-    """What made metrics otherwise than a call would today, empty where nothing did as far as they say."""
-    if is_older(run, metrics):
-        return f"older code, {metrics.get('code') or 'without a digest'}, not today's {run['code_today']}"
-    if run.get("settings", "") != metrics.get("settings", run.get("settings", "")):
-        return f"other settings, {metrics['settings']}, not today's {run['settings']}"
-    return ""

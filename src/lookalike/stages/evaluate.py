@@ -36,7 +36,7 @@ def evaluate(
     metrics: str,
     classes: str = "",
     levels: Mapping[str, str] | None = None,
-    made_by: str = "",
+    made_by: Mapping[str, str] | None = None,
     tracked: bool = False,
 ) -> None:
     """Score the best and the last checkpoint.
@@ -55,8 +55,7 @@ def evaluate(
             `lookalike.metrics.of_classes.COLUMNS`, with ``checkpoint`` and with ``pictures``, ``test`` or ``train``;
             empty for none.
         levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
-        made_by: digest of all settings behind the result, which ``metrics`` hold as ``settings``; empty where nobody
-            will ask for it.
+        made_by: digests that ``metrics`` are to hold of what made them, see `lookalike.plan.inputs.Inputs.today`.
         tracked: whether MLflow gets a copy.
 
     Raises:
@@ -96,7 +95,7 @@ def evaluate(
             of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
     counts = {"queries": labelled, "searched": searched, "gallery": listed - (query == gallery)}
-    facts = {**about, **counts, "settings": made_by, "search": describe_backend("torch")}
+    facts = {**about, **counts, **(made_by or {}), "search": describe_backend("torch")}
     write_json(metrics, {**scores, **facts})
     if classes:
         with replacing(classes) as path:
