@@ -90,6 +90,29 @@ def test_comparisons_of_fewer_seeds_end_with_an_earlier_look():
     assert found[0].decision.verdict == "higher"
 
 
+def test_comparisons_that_a_look_does_not_ask_do_not_loosen_it():
+    """Sixty differences that three seeds nearly decide, and forty of ten seeds without any: false ones stay rare."""
+    rng = np.random.default_rng(4)
+    few = [11 / np.sqrt(3) * np.ones((3, 1)) + np.array([[-1.0], [0.0], [1.0]])] * 60
+    shares = []
+    for _ in range(100):
+        many = [rng.normal(0, 1, (10, 1)) for _ in range(40)]
+        verdicts = [each.decision.verdict for each in decide([*few, *many], [None] * 100, [0.0] * 100)]
+        decided = [place for place, verdict in enumerate(verdicts) if verdict != Verdict.UNDECIDED]
+        shares.append(sum(place >= 60 for place in decided) / max(1, len(decided)))
+    assert np.mean(shares) <= sum(RATES[:2])
+
+
+def test_what_is_decided_counts_in_the_next_look():
+    open_ = [estimate(2.5), estimate(0.0, 5.0)]
+    assert decisions(open_, [2.0] * 2, 0.05, others=18)[0].verdict == Verdict.UNDECIDED
+    found = decisions(open_, [2.0] * 2, 0.05, others=18, decided=18)
+    assert [each.verdict for each in found] == [Verdict.HIGHER, Verdict.UNDECIDED]
+    assert found[0].level == pytest.approx(1 - 0.05 * 19 / 20)
+    with pytest.raises(ValueError, match="3 decided of 2 others do not go together"):
+        decisions(open_, [2.0] * 2, 0.05, others=2, decided=3)
+
+
 @pytest.mark.parametrize(("estimates", "margins", "rate"), [([], [1.0], 0.05), ([estimate(1)], [1.0], 0.0)])
 def test_what_does_not_go_together_is_refused(estimates, margins, rate):
     with pytest.raises(ValueError, match="do not go together"):

@@ -8,8 +8,9 @@ decided is at most ``rate``; so is that of false verdicts, as a verdict is false
 
 Source: Benjamini and Yekutieli 2005, "False Discovery Rate-Adjusted Multiple Confidence Intervals for Selected
 Parameters", JASA 100; the step-up rule is that of Benjamini and Hochberg 1995. Looks add up: what is decided at a look
-stays, and the shares of false verdicts of all looks together are at most the sum of the looks' rates, as no look
-decides more than are decided in the end.
+stays, and a later look asks only what is open and has its seeds. It counts as decided what is so for good, so that no
+look counts more than are decided in the end, and the shares of false verdicts of all looks together are at most the sum
+of the looks' rates.
 """
 
 from __future__ import annotations
@@ -87,19 +88,25 @@ def decide(
     Raises:
         ValueError: as `crossed_estimate`, and if numbers of comparisons differ.
     """
-    reached: list[Decided] = []
-    for look in range(max((look_at(len(each)) for each in differences), default=0) + 1):
+    reached: dict[int, Decided] = {}
+    last = [look_at(len(each)) for each in differences]
+    for look in range(max(last, default=0) + 1):
         estimates = [
-            crossed_estimate(each[: LOOKS[look]] if look < look_at(len(each)) else each, shares)
-            for each, shares in zip(differences, weights, strict=True)
+            crossed_estimate(each[: LOOKS[look]] if look < of_this else each, shares)
+            for each, shares, of_this in zip(differences, weights, last, strict=True)
         ]
         estimates = _of_kinds(estimates, kinds)
-        found = [Decided(*pair) for pair in zip(decisions(estimates, margins, RATES[look]), estimates, strict=True)]
-        reached = [
-            new if old.decision.verdict == Verdict.UNDECIDED and look <= look_at(len(each)) else old
-            for each, old, new in zip(differences, reached or found, found, strict=True)
-        ]
-    return reached
+        decided = {place for place, each in reached.items() if each.decision.verdict != Verdict.UNDECIDED}
+        asked = [place for place, of_this in enumerate(last) if of_this >= look and place not in decided]
+        found = decisions(
+            [estimates[place] for place in asked],
+            [margins[place] for place in asked],
+            RATES[look],
+            others=len(differences) - len(asked),
+            decided=len(decided),
+        )
+        reached |= {place: Decided(each, estimates[place]) for place, each in zip(asked, found, strict=True)}
+    return [reached[place] for place in range(len(differences))]
 
 
 def _of_kinds(estimates: list[Estimate], kinds: Sequence[Hashable] | None) -> list[Estimate]:
@@ -111,29 +118,38 @@ def _of_kinds(estimates: list[Estimate], kinds: Sequence[Hashable] | None) -> li
     return found
 
 
-def decisions(estimates: Sequence[Estimate], margins: Sequence[float], rate: float) -> list[Decision]:
-    """Verdicts on all differences of one look.
+def decisions(
+    estimates: Sequence[Estimate], margins: Sequence[float], rate: float, *, others: int = 0, decided: int = 0
+) -> list[Decision]:
+    """Verdicts of one look.
 
     Args:
-        estimates: of all comparisons, those too that an earlier look has decided.
+        estimates: of the comparisons that it asks.
         margins: of each, in the unit of the differences.
         rate: of false verdicts among those decided.
+        others: comparisons that it does not ask: an earlier look has decided them, or they have no seeds for this one.
+        decided: how many of these are decided, and count among those that are.
 
     Raises:
-        ValueError: if the numbers of estimates and margins differ, or the rate is not between 0 and 1.
+        ValueError: if the numbers of estimates and margins differ, more others are decided than there are, or the rate
+            is not between 0 and 1.
     """
-    if len(estimates) != len(margins) or not 0 < rate < 1:
-        raise ValueError(f"{len(estimates)} estimates, {len(margins)} margins and rate={rate} do not go together")
-    count = len(estimates)
+    if len(estimates) != len(margins) or not 0 < rate < 1 or decided > others:
+        raise ValueError(
+            f"{len(estimates)} estimates, {len(margins)} margins, rate={rate} and {decided} decided of {others} others "
+            "do not go together"
+        )
+    count = len(estimates) + others
 
     def at(error: float) -> list[Decision]:
         return [_decision(each, margin, error) for each, margin in zip(estimates, margins, strict=True)]
 
-    for decided in range(count, 0, -1):
-        found = at(rate * decided / count)
-        if sum(each.verdict != Verdict.UNDECIDED for each in found) >= decided:
+    for reached in range(len(estimates) + decided, decided, -1):
+        found = at(rate * reached / count)
+        if sum(each.verdict != Verdict.UNDECIDED for each in found) + decided >= reached:
             return found
-    return [Decision(Verdict.UNDECIDED, each.low, each.high, each.level) for each in at(rate / max(count, 1))]
+    found = at(rate * max(decided, 1) / max(count, 1))
+    return [Decision(Verdict.UNDECIDED, each.low, each.high, each.level) for each in found]
 
 
 def _decision(estimate: Estimate, margin: float, error: float) -> Decision:
