@@ -52,10 +52,12 @@ def _notes() -> str:
         f"{MARGIN:g} points of zero on both sides (where another margin holds, or none, the figure says so), else "
         "*undecided*, as is every single seed; what has no seeds, such as times, is so as measured. A trend is the "
         "rise of a straight line over its steps; the best value, the worst case and the largest spread are chosen by "
-        "the other seeds and read in each seed. How much seeds vary is told by all checks of one unit together. "
-        "Intervals hold for other seeds, on these test classes; the target `claims` compares over classes, too. Of the "
-        f"verdicts of all figures at most one in twenty is false in expectation ({looks} seeds). *Computed* follows "
-        "from a formula, whatever is trained; *measured* are numbers about which a paper says nothing."
+        "the other seeds and read in each seed, and that all of several cases are so (most of them, three in four) is "
+        "decided by each case: the lower end is that of the case that decides. How much seeds vary is told by all "
+        "checks of one unit together. Intervals hold for other seeds, on these test classes; the target `claims` "
+        "compares over classes, too. Of the verdicts of all figures at most one in twenty is false in expectation "
+        f"({looks} seeds). *Computed* follows from a formula, whatever is trained; *measured* are numbers about which "
+        "a paper says nothing."
     )
 
 

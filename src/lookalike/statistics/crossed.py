@@ -35,23 +35,36 @@ class Estimate:
             with the combinations of seeds and classes, and that of other classes; none of a single number.
         seeds: number of seeds.
         classes: number of classes, 1 where they were not told apart.
+        cases: where something is said of several cases, the estimates of all; this one is then of the case that the
+            others' seeds have chosen, and the lower end of its interval that of the case that decides.
+        needed: how many cases it is said of; all, or at least so many.
     """
 
     mean: float
     parts: tuple[tuple[float, float], ...]
     seeds: int
     classes: int
+    cases: tuple[Estimate, ...] = ()
+    needed: int = 0
 
     def interval(self, error: float) -> tuple[float, float]:
         """Ends of an interval that misses the truth with a probability of at most ``error``; NaN where none is known.
 
         The square of its half is the sum of the squared halves of Student's intervals of the parts (Banerjee 1960).
+
+        That all of several cases are above a bound is so if the lowest of their lower ends is (Berger 1982); that at
+        least u of K are, if u lower ends are, each at the error divided by K - u + 1 (Benjamini and Heller 2008).
         """
         if not self.parts:
             return nan, nan
         quantiles = [float(student_quantile(freedom, 1 - error / 2)) for _, freedom in self.parts]
         squares = [variance * each**2 for (variance, _), each in zip(self.parts, quantiles, strict=True)]
-        return self.mean - sqrt(sum(squares)), self.mean + sqrt(sum(squares))
+        low, high = self.mean - sqrt(sum(squares)), self.mean + sqrt(sum(squares))
+        if self.cases:
+            shared = error / (len(self.cases) - self.needed + 1)
+            lows = sorted((case.interval(shared)[0] for case in self.cases), reverse=True)
+            low = min(low, lows[self.needed - 1])
+        return low, high
 
 
 def crossed_estimate(differences: ArrayLike, weights: ArrayLike | None = None) -> Estimate:

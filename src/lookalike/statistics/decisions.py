@@ -16,7 +16,8 @@ of the looks' rates.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +31,8 @@ LOOKS = (3, 10, 20)  # seeds at which one may look
 RATES = (0.01, 0.02, 0.02)  # of false verdicts among those decided, at each look: 5 % together
 MARGINS = {"RP": 1.0, "MAP@R": 1.0}  # in percent points; narrower where metrics are smaller
 MARGIN = 2.0  # of all others
+
+Cases = tuple[Sequence[NDArray[np.float64]], int]  # differences (S, C) of each, and how many are needed
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ def decide(
     weights: Sequence[ArrayLike | None],
     margins: Sequence[float],
     kinds: Sequence[Hashable] | None = None,
+    cases: Sequence[Cases | None] | None = None,
 ) -> list[Decided]:
     """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
 
@@ -84,6 +88,8 @@ def decide(
         margins: of each, in the unit of its differences, below which they are small; 0 where none are.
         kinds: of each; those of one kind, of one metric and unit, tell together how much seeds vary. Each by itself if
             left out.
+        cases: of each that says something of several cases all of them, and how many are needed; its differences are
+            those of the case that decides.
 
     Raises:
         ValueError: as `crossed_estimate`, and if numbers of comparisons differ.
@@ -92,8 +98,8 @@ def decide(
     last = [look_at(len(each)) for each in differences]
     for look in range(max(last, default=0) + 1):
         estimates = [
-            crossed_estimate(each[: LOOKS[look]] if look < of_this else each, shares)
-            for each, shares, of_this in zip(differences, weights, last, strict=True)
+            _estimate(each, shares, LOOKS[look] if look < of_this else None, several)
+            for each, shares, of_this, several in zip(differences, weights, last, cases or repeat(None), strict=False)
         ]
         estimates = _of_kinds(estimates, kinds)
         decided = {place for place, each in reached.items() if each.decision.verdict != Verdict.UNDECIDED}
@@ -107,6 +113,16 @@ def decide(
         )
         reached |= {place: Decided(each, estimates[place]) for place, each in zip(asked, found, strict=True)}
     return [reached[place] for place in range(len(differences))]
+
+
+def _estimate(
+    differences: NDArray[np.float64], weights: ArrayLike | None, seeds: int | None, cases: Cases | None
+) -> Estimate:
+    estimate = crossed_estimate(differences[:seeds], weights)
+    if cases is None:
+        return estimate
+    every, needed = cases
+    return replace(estimate, cases=tuple(crossed_estimate(each[:seeds], weights) for each in every), needed=needed)
 
 
 def _of_kinds(estimates: list[Estimate], kinds: Sequence[Hashable] | None) -> list[Estimate]:

@@ -29,7 +29,8 @@ def moderated(estimates: Sequence[Estimate]) -> list[Estimate]:
 
     Args:
         estimates: differences of one metric, in one unit. Those of a single seed, and those without any variance over
-            seeds, stay as they are, and so do all where fewer than `FEWEST` are left.
+            seeds, stay as they are, and so do all where fewer than `FEWEST` are left. Their cases borrow too, and lend
+            nothing: there are as many of one comparison as it has.
     """
     repeated = [place for place, each in enumerate(estimates) if each.seeds > 1]
     least = ROUNDING * max((estimates[place].parts[0][0] for place in repeated), default=0.0)
@@ -39,11 +40,19 @@ def moderated(estimates: Sequence[Estimate]) -> list[Estimate]:
     variances = np.array([estimates[place].parts[0][0] * estimates[place].seeds for place in able])
     freedoms = np.array([estimates[place].parts[0][1] for place in able])
     common, weight = _prior(variances, freedoms)
-    found = list(estimates)
-    for place, variance, freedom in zip(able, variances, freedoms, strict=True):
-        borrowed = common if weight == inf else (weight * common + freedom * variance) / (weight + freedom)
-        part = (float(borrowed) / estimates[place].seeds, float(min(weight + freedom, freedoms.sum())))
-        found[place] = replace(estimates[place], parts=(part, *estimates[place].parts[1:]))
+
+    def lent(estimate: Estimate) -> Estimate:
+        (variance, freedom), *rest = estimate.parts
+        if estimate.seeds < 2 or variance <= least:
+            return estimate
+        own = variance * estimate.seeds
+        borrowed = common if weight == inf else (weight * common + freedom * own) / (weight + freedom)
+        part = (float(borrowed) / estimate.seeds, float(min(weight + freedom, freedoms.sum())))
+        return replace(estimate, parts=(part, *rest))
+
+    found = [replace(each, cases=tuple(lent(case) for case in each.cases)) for each in estimates]
+    for place in able:
+        found[place] = lent(found[place])
     return found
 
 

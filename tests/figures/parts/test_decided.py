@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Check
+from lookalike.figures.parts.trends import always, best_within, flat, mostly
 from lookalike.statistics.decisions import LOOKS, RATES
 
 
@@ -59,3 +61,49 @@ def test_a_check_without_a_margin_is_never_small():
     assert finding.words.endswith("3 seeds, margin 1)")
     [finding] = findings([Check("x", statistic=(0.01, -0.01, 0.0))])
     assert finding.words.endswith("3 seeds)")
+
+
+def share_of_yes(draw, check, *, seeds, studies=300):
+    """How often a claim that is just not so is called so, at the level of a single check at its looks."""
+    rng = np.random.default_rng(5)
+    found = [findings([check(pd.DataFrame(draw(rng, seeds)))])[0].verdict for _ in range(studies)]
+    return np.mean([verdict == "yes" for verdict in found])
+
+
+def at_the_edge(true, noise=1.0):
+    return lambda rng, seeds: np.array(true)[:, None] + rng.normal(0, noise, (len(true), seeds))
+
+
+@pytest.mark.parametrize("seeds", LOOKS)
+@pytest.mark.parametrize(
+    ("true", "check"),
+    [
+        ([*np.linspace(0, 1.2, 10)], lambda values: flat(values, 1.0, "x")),
+        ([0.0] * 8 + [0.6, -0.6], lambda values: flat(values, 1.0, "x")),
+        ([0.0, 0.5, 1.0, 1.5], lambda values: always(rows_of(values), "x")),
+        ([0.0] * 5, lambda values: always(rows_of(values), "x")),
+        ([0.0] * 10, lambda values: best_within(values, [0, 1], "x")),
+        ([0.0, 0.0, 3.0, 3.0], lambda values: mostly(rows_of(values), "x")),
+    ],
+)
+def test_claims_of_several_cases_are_not_favoured_by_the_choice_of_the_case(true, check, seeds):
+    rate = sum(RATES[: LOOKS.index(seeds) + 1])
+    assert share_of_yes(at_the_edge(true), check, seeds=seeds) <= rate
+
+
+def rows_of(values):
+    return [values.loc[row] for row in values.index]
+
+
+def test_a_claim_of_several_cases_is_decided_where_all_of_them_are():
+    cases = [pd.Series([5.0, 5.1, 4.9]), pd.Series([3.0, 3.1, 2.9]), pd.Series([4.0, 4.1, 3.9])]
+    [finding] = findings([always(cases, "x")])
+    assert finding.verdict == "yes"
+    [finding] = findings([always([*cases, pd.Series([0.0, 9.0, -3.0])], "x")])
+    assert finding.verdict == "undecided"
+    [finding] = findings([always([*cases, pd.Series([-5.0, -5.1, -4.9])], "x")])
+    assert finding.verdict == "no"
+    [finding] = findings([mostly([*cases, pd.Series([0.0, 9.0, -3.0])], "x")])
+    assert finding.verdict == "undecided"  # of four, with an error that the others leave to each
+    [finding] = findings([mostly([*cases, *cases, pd.Series([3.0, 4.0, 2.0])], "x")])
+    assert finding.verdict == "yes"

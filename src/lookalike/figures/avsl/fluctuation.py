@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Check, Figure, Run
-from lookalike.figures.parts.trends import chosen, over_seeds
+from lookalike.figures.parts.trends import least
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -88,9 +88,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"{100 * means[momentum]:.2g} % against {100 * means[0.0]:.2g} %"
         )
         less = 1 - curves.loc[momentum] / curves.loc[0.0]
-        checked.append(
-            over_seeds(says, chosen(less, pd.Series.idxmin), unit="less, in the epoch with the least", margin=0)
-        )
+        checked.append(least(less, says, unit="less, in the epoch with the least", margin=0))
         says = (
             f"with momentum {momentum:g} the change is {means[momentum] / means[0.0]:.3f} of that without; any average "
             f"of independent batches would change by {independent_change(momentum):.3f} of it"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lookalike.figures.parts.form import Check, Figure, Run
 from lookalike.figures.parts.trained import read_pictures, read_trained
-from lookalike.figures.parts.trends import chosen, over_seeds
+from lookalike.figures.parts.trends import least
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
 
@@ -116,11 +116,8 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     for quantity, what in words.items():
         shares: Any = below.loc[quantity]
         listed = ", ".join(f"{share:.1f} % on level {level}" for level, share in shares.mean(axis=1).items())
-        most = chosen(shares, pd.Series.idxmax)
         says = f"few (at most {100 * FEW:.0f} %) {what}: {listed}"
-        checked.append(
-            over_seeds(says, 100 * FEW - most, unit="points below the limit, of the level with most", margin=0)
-        )
+        checked.append(least(100 * FEW - shares, says, unit="points below the limit, of the level with most", margin=0))
     of_level = frame.groupby("level")[["of_pair", "steepest"]].mean()
     listed = ", ".join(
         f"{100 * row['of_pair']:.2g} % on level {level}, where |α| is up to {row['steepest']:.2g}"

@@ -12,7 +12,7 @@ from lookalike.figures.contextual import curves
 from lookalike.figures.contextual.decomposability import standardised, training
 from lookalike.figures.parts.embeddings import read_embeddings
 from lookalike.figures.parts.form import Check, Figure, Run
-from lookalike.figures.parts.trends import chosen, over_seeds
+from lookalike.figures.parts.trends import least, over_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -106,10 +106,10 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             unit=f"above {LINEAR:g}",
             margin=0,
         ),
-        over_seeds(
+        least(
+            cases,
             f"trainings run from upper right to bottom left: {int(both.sum())} of {len(both)} lower both between their "
             "first and last measured epoch",
-            chosen(cases, pd.Series.idxmin),
             unit="of its first value, by the least of both falls of all trainings",
             margin=0,
         ),

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import isnan
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.figures.parts.form import Check
-from lookalike.statistics.decisions import MARGIN, Decided, decide
+from lookalike.statistics.decisions import MARGIN, Cases, Decided, decide
 from lookalike.statistics.verdict import Verdict
 
 OF_A_MEAN = {Verdict.HIGHER: Verdict.YES, Verdict.LOWER: Verdict.NO, Verdict.EQUAL: Verdict.NO}
@@ -39,13 +40,22 @@ def findings(checks: Sequence[Check]) -> list[Finding]:
     random = [check for check in checks if len(check.statistic)]
     reached = iter(
         decide(
-            [np.asarray(check.statistic, dtype=np.float64)[:, None] for check in random],
+            [_column(check.statistic) for check in random],
             [None] * len(random),
             [check.margin for check in random],
             [check.unit for check in random],
+            [_cases(check) if check.cases else None for check in random],
         )
     )
     return [_of_seeds(check, next(reached)) if len(check.statistic) else Finding(_fixed(check), "") for check in checks]
+
+
+def _column(values: Sequence[float]) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=np.float64)[:, None]
+
+
+def _cases(check: Check) -> Cases:
+    return [_column(case) for case in check.cases], check.needed or len(check.cases)
 
 
 def _fixed(check: Check) -> Verdict:

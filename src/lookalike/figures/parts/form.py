@@ -58,6 +58,9 @@ class Check:
         statistic: a number per seed, in their order; claimed is that their mean is above zero.
         unit: of the statistic, which says what it is where it is no plain difference.
         margin: below which, either way, the mean counts as small; 0 where no size counts so.
+        cases: where the claim is that several things are above zero, a number per seed of each; ``statistic`` is then
+            of the one that the other seeds choose.
+        needed: of how many of them; of all where it is left out.
     """
 
     says: str
@@ -67,6 +70,8 @@ class Check:
     statistic: Sequence[float] = ()
     unit: str = "points"
     margin: float = MARGIN
+    cases: Sequence[Sequence[float]] = ()
+    needed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """What series of measurements say of a claim: one number per seed, above zero where the claim is so.
 
 Statistics that choose among cases, such as the best value or the worst case, would profit from noise if they were read
-where they are chosen. For each seed the choice is made by the other seeds, and read in this one.
+where they are chosen. For each seed the choice is made by the other seeds, and read in this one. So a worst case is no
+worse than the worst, which would favour the claim that all are above zero: that one is held by all cases together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from itertools import chain, permutations
 from math import isfinite
 from typing import Any
 
@@ -27,7 +29,15 @@ def table(frame: pd.DataFrame, x: str, metric: str) -> Any:
     return 100 * frame.pivot_table(index=x, columns="seed", values=metric).sort_index()
 
 
-def over_seeds(says: str, values: Any, *, unit: str = "points", margin: float = MARGIN) -> Check:
+def over_seeds(
+    says: str,
+    values: Any,
+    *,
+    unit: str = "points",
+    margin: float = MARGIN,
+    cases: Any = None,
+    needed: int | None = None,
+) -> Check:
     """A check of a number per seed.
 
     Args:
@@ -35,15 +45,23 @@ def over_seeds(says: str, values: Any, *, unit: str = "points", margin: float = 
         values: series over the seeds, claimed to be above zero.
         unit: of the values.
         margin: below which their mean is small.
+        cases: a `table` of all that is claimed to be above zero, where ``values`` are of the row that decides.
+        needed: of how many rows it is claimed; of all where it is left out.
 
     Returns:
         The check; one that stays undecided, and says so, where a seed gives no finite number.
     """
     statistic = tuple(float(value) for value in values)
-    if not all(map(isfinite, statistic)):
+    every = () if cases is None else tuple(tuple(map(float, row)) for row in cases.to_numpy())
+    if not all(map(isfinite, chain(statistic, *every))):
         found = ", ".join(f"{value:.3g}" for value in statistic)
         return Check(f"{says} (undecided, as a seed gives no finite number: {found} {unit})")
-    return Check(says, statistic=statistic, unit=unit, margin=margin)
+    return Check(says, statistic=statistic, unit=unit, margin=margin, cases=every, needed=needed)
+
+
+def least(cases: Any, says: str, *, unit: str, margin: float = MARGIN) -> Check:
+    """Whether all rows of a `table` are above zero: the least of them is."""
+    return over_seeds(says, chosen(cases, pd.Series.idxmin), unit=unit, margin=margin, cases=cases)
 
 
 def rising(values: Any, says: str) -> Check:
@@ -67,7 +85,7 @@ def compared(values: Any, first: Hashable, second: Hashable, says: str) -> Check
 def always(differences: Sequence[pd.Series[float]], says: str) -> Check:
     """Whether each of several differences over the seeds is above zero: the least of them is."""
     cases = _cases(differences)
-    return over_seeds(f"{says}: {_counted(cases)}", chosen(cases, pd.Series.idxmin), unit="points in the worst case")
+    return least(cases, f"{says}: {_counted(cases)}", unit="points in the worst case")
 
 
 def mostly(differences: Sequence[pd.Series[float]], says: str) -> Check:
@@ -82,19 +100,28 @@ def mostly(differences: Sequence[pd.Series[float]], says: str) -> Check:
 
     together = pd.concat([cases, cases.mean().to_frame("mean").T])
     return over_seeds(
-        f"{says}: {_counted(cases)}", chosen(together, lesser), unit="points on average and in most cases"
+        f"{says}: {_counted(cases)}",
+        chosen(together, lesser),
+        unit="points on average and in most cases",
+        cases=cases,
+        needed=len(cases) - int((1 - MOST) * len(cases)),
     )
 
 
 def best_within(values: Any, inside: Collection[Hashable], says: str) -> Check:
     """Whether the best row of a `table` is one of those inside: the best of them is above the best of the others."""
     means, among = values.mean(axis=1), values.index.isin(list(inside))
-    difference = chosen(values[among], pd.Series.idxmax) - chosen(values[~among], pd.Series.idxmax)
-    return over_seeds(
+    return above(
+        chosen(values[among], pd.Series.idxmax),
+        values[~among],
         f"{says}: the highest mean, {means.max():.1f} %, is at {_named(means.idxmax())}",
-        difference,
         unit="points from the best outside to the best inside",
     )
+
+
+def above(values: pd.Series[float], others: Any, says: str, *, unit: str = "points") -> Check:
+    """Whether a number per seed is above every row of a `table`: above the highest of them."""
+    return over_seeds(says, values - chosen(others, pd.Series.idxmax), unit=unit, cases=values - others)
 
 
 def flat(values: Any, limit: float, says: str) -> Check:
@@ -105,6 +132,7 @@ def flat(values: Any, limit: float, says: str) -> Check:
         limit - spread,
         unit="points below the limit",
         margin=0,
+        cases=pd.DataFrame([limit - (values.loc[one] - values.loc[two]) for one, two in permutations(values.index, 2)]),
     )
 
 
