@@ -43,6 +43,7 @@ def test_the_verdicts_name_power_and_ratio():
     assert "2.5 times the time of Contextual at 800" in found[2].says
     assert [check.holds for check in found] == [None, True, True, True, True]
     assert [check.holds for check in checks(grown(4.0, 0.5))] == [None, False, False, True, False]
+    assert {type(check.holds) for check in found} == {type(None), bool}  # as JSON takes it
 
 
 def test_a_measurement_that_fails_is_named():

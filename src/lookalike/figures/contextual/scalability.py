@@ -129,7 +129,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"at most cubic {name}: over the {UPPER} largest batches it grows with the power {powers[first]:.1f} "
             f"({first}) and {powers[second]:.1f} ({second}) of the batch size"
         )
-        reached.append(Check(says, max(powers.values()) <= 3.2))
+        reached.append(Check(says, bool(max(powers.values()) <= 3.2)))
         ratio = table.loc[largest, second] / table.loc[largest, first]
         says = f"{second} needs {ratio:.1f} times the {name} of {first} at {largest} pictures"
         reached.append(Check(says, bool(ratio > 1)))
