@@ -177,6 +177,21 @@ def numbers_of(paper, tables, label, dataset):
     raise AssertionError(f"{paper} {tables}: no {label} on {dataset}")
 
 
+def test_what_readme_says_of_figures_stands_on_their_page():
+    page = (ROOT / "results/mini/figures.md").read_text()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith(("| figure |", "| all |"))
+    ]
+    counts = {name: int(count or 0) for name, count in zip(*rows, strict=True) if name != "figure"}
+    decided = counts["yes"] + counts["no"] + counts["small"]
+    said = (
+        f"where {decided} of {decided + counts['undecided']} such statements are decided so far, {counts['yes']} as the"
+    )
+    assert said in " ".join(README.split())
+
+
 def test_what_readme_says_of_claims_stands_in_their_file():
     cells = cells_of("mini/claims")
     words, verdicts = " ".join(README.split()), [cell["verdict"] for cell in cells]
