@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,7 +98,9 @@ def decide(
     for look in range(max(last, default=0) + 1):
         estimates = [
             _estimate(each, shares, LOOKS[look] if look < of_this else None, several)
-            for each, shares, of_this, several in zip(differences, weights, last, cases or repeat(None), strict=False)
+            for each, shares, of_this, several in zip(
+                differences, weights, last, cases or [None] * len(differences), strict=True
+            )
         ]
         estimates = _of_kinds(estimates, kinds)
         decided = {place for place, each in reached.items() if each.decision.verdict != Verdict.UNDECIDED}

@@ -42,9 +42,9 @@ def moderated(estimates: Sequence[Estimate]) -> list[Estimate]:
     common, weight = _prior(variances, freedoms)
 
     def lent(estimate: Estimate) -> Estimate:
-        (variance, freedom), *rest = estimate.parts
-        if estimate.seeds < 2 or variance <= least:
+        if estimate.seeds < 2 or estimate.parts[0][0] <= least:
             return estimate
+        (variance, freedom), *rest = estimate.parts
         own = variance * estimate.seeds
         borrowed = common if weight == inf else (weight * common + freedom * own) / (weight + freedom)
         part = (float(borrowed) / estimate.seeds, float(min(weight + freedom, freedoms.sum())))

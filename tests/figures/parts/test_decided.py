@@ -95,6 +95,12 @@ def rows_of(values):
     return [values.loc[row] for row in values.index]
 
 
+def test_a_claim_of_several_cases_and_one_seed_is_undecided_beside_others():
+    others = [Check("x", statistic=(4.0, 4.0 + spread, 4.0 - spread), unit="u") for spread in (0.7, 1, 0.8)]
+    single = Check("x", statistic=(4.0,), unit="u", cases=((4.0,), (5.0,)))
+    assert [finding.verdict for finding in findings([*others, single])][-1] == "undecided"
+
+
 def test_a_claim_of_several_cases_is_decided_where_all_of_them_are():
     cases = [pd.Series([5.0, 5.1, 4.9]), pd.Series([3.0, 3.1, 2.9]), pd.Series([4.0, 4.1, 3.9])]
     [finding] = findings([always(cases, "x")])
