@@ -120,7 +120,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
     def _inform(self, message: str) -> None:
         if message.startswith((_INTERRUPTED, _ENDING)) and self._call:
             if message.startswith(_ENDING) and not self._call.interrupted:
-                self._say("Ending: jobs that have begun are finished first.")
+                self._say("Ending: jobs of this machine save what they have reached; jobs sent to others finish first.")
             self._call.interrupted = True
         elif self._dry and self._begun and message.startswith("Reasons:"):
             self._dry.reasons(message)

@@ -138,6 +138,13 @@ def test_ctrl_c_is_one_line_without_the_jobs_that_it_has_ended():
     assert not any("Traceback" in line or line.startswith("failed") for line in said)
 
 
+def test_a_call_told_to_end_says_what_becomes_of_jobs_that_have_begun():
+    ending = ["", 20, "Will exit after finishing currently running jobs (scheduler).", {}]
+    said = play(BEGUN, plan(train=2), begins(1), ending, fails(1)[1], FINAL)
+    assert sum("jobs of this machine save what they have reached" in line for line in said) == 1
+    assert said[-1].startswith("Stopped on request: 0 of 2 jobs done, 0")
+
+
 def test_a_dry_run_names_stages_and_reasons_and_few_jobs():
     reasons = ["", 20, "Reasons:\n    (check individual jobs above for details)\n    files missing:\n        train", {}]
     said = play(BEGUN, plan(train=1), begins(1), plan(train=1), reasons, dry=True)
