@@ -8,7 +8,7 @@ from types import SimpleNamespace as Names
 import pytest
 
 from lookalike.parameters import read
-from lookalike.plan.brought import FOLDERS, SAYS, Brought, asks_again, differs
+from lookalike.plan.brought import FOLDERS, MADE_BY, Brought, asks_again, differs
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
 
@@ -20,7 +20,7 @@ METRICS = "results/mini/metrics/margin/figurines_birds/seed0.json"
 def test_metrics_differ_by_what_they_say_of_themselves():
     assert differs({**TODAY, "R@1": 0.5}, TODAY) == ""
     for key in TODAY:
-        assert differs({**TODAY, key: "another"}, TODAY) == f"{SAYS[key]}, another, not today's {TODAY[key]}"
+        assert differs({**TODAY, key: "another"}, TODAY) == f"{MADE_BY[key]}, another, not today's {TODAY[key]}"
     assert differs({"code": "c"}, TODAY) == ""
     assert differs({}, TODAY) == "older code, without a digest, not today's c"
 

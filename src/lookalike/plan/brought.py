@@ -24,7 +24,7 @@ BEHIND = ("download", "split", "pictures", "hold_out", "select", "train", "embed
 FOLDERS = ("models", "embeddings", "metrics")
 SCRIPT = "workflow/scripts/evaluate.py"
 # What can differ, by the digest that tells it; the first is the one that results of any age have.
-SAYS = {
+MADE_BY = {
     "code": "older code",
     "settings": "other settings",
     "scored_by": "other code of embedding and scoring",
@@ -39,9 +39,9 @@ def differs(metrics: Mapping[str, Any], today: Mapping[str, Any]) -> str:
 
     Args:
         metrics: content of their file.
-        today: digests of what decides them now, some of `SAYS`.
+        today: digests of what decides them now, some of `MADE_BY`.
     """
-    for key, words in SAYS.items():
+    for key, words in MADE_BY.items():
         known = key == "code" or key in metrics
         if key in today and known and metrics.get(key, "") != today[key]:
             return f"{words}, {metrics.get(key) or 'without a digest'}, not today's {today[key]}"

@@ -28,7 +28,7 @@ from lookalike.plan.explanations import (
 from lookalike.plan.fidelity import departures
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.inputs import Inputs
-from lookalike.plan.mixture import SAYS
+from lookalike.plan.mixture import MIXED_BY
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.rates import trials
@@ -225,7 +225,7 @@ class Evidence:
     def _today(self, recipe: str, dataset: str) -> dict[str, Any]:
         """What would make a run's metrics now; `lookalike.plan.mixture` looks after data and weights."""
         today = self.inputs.today(recipe, dataset)
-        made_by = {key: value for key, value in today.items() if key not in SAYS}
+        made_by = {key: value for key, value in today.items() if key not in MIXED_BY}
         return {"code_today": today["code"], "today": made_by}
 
     def _refuse_unnoticed(self, runs: Runs) -> None:

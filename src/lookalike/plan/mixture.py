@@ -7,7 +7,7 @@ from typing import Any
 
 from lookalike.plan.plan import Plan
 
-SAYS = {"data": "on another split of", "weights": "from other weights of the name"}
+MIXED_BY = {"data": "on another split of", "weights": "from other weights of the name"}
 
 
 def reads_of(plan: Plan, recipe: str, dataset: str) -> dict[str, str]:
@@ -58,7 +58,7 @@ def refuse_mixture(runs: Sequence[Mapping[str, Any]], metrics: Sequence[Mapping[
     """
     for group in mixed_runs(runs, metrics):
         first = group[0]
-        for kind, words in SAYS.items():
+        for kind, words in MIXED_BY.items():
             name, digest = runs[first]["reads"][kind], metrics[first].get(kind)
             others = [
                 index
