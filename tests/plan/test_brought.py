@@ -3,14 +3,18 @@
 import hashlib
 import json
 import os
+import shutil
+import subprocess
+import sys
 from types import SimpleNamespace as Names
 
 import pytest
 
-from lookalike.parameters import read
+from lookalike.parameters import read, read_yaml
 from lookalike.plan.brought import FOLDERS, MADE_BY, Brought, asks_again, differs
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
+from projects import ROOT
 
 TODAY = {"code": "c", "settings": "s", "weights": None}
 ROWS = ("margin", "margin_diml", "margin_structure", "margin_structure_uniform")  # of diml_2, with one training
@@ -138,3 +142,28 @@ def test_metrics_say_how_their_data_set_is_read_but_not_where_it_is_had():
         reads({}, picture_cache=cache),
     ]
     assert reads({}) not in changed
+
+
+def test_kept_metrics_take_the_name_of_todays_code_and_no_other_name(params, monkeypatch):
+    tools = params.parent / ".ci"
+    tools.mkdir()
+    shutil.copy(ROOT / ".ci" / "keep", tools)
+    overlay = read_yaml(params / "overlays" / "birds.yaml")
+    inputs = Inputs(Plan({**read("params/config.yaml", "config"), **overlay}))
+    file = params.parent / inputs.stored("evaluation", "margin", "cub100", 0)
+    file.parent.mkdir(parents=True)
+    today = inputs.today("margin", "cub100")
+
+    def keep(**made_otherwise):
+        file.write_text(json.dumps({**today, **made_otherwise, "R@1": 0.5}))
+        called = {**os.environ, "PYTHON": sys.executable}
+        said = subprocess.run([tools / "keep"], check=True, capture_output=True, text=True, env=called).stdout
+        return said, json.loads(file.read_text())
+
+    said, metrics = keep(code="older", scored_by="older")
+    assert said.endswith("seed0.json: names today's code\n")
+    assert metrics == {**today, "R@1": 0.5}
+    said, metrics = keep(code="older", settings="others")
+    assert "made by other settings, others, not today's" in said
+    assert metrics["code"] == "older"
+    assert keep()[0] == ""
