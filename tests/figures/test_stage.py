@@ -29,7 +29,9 @@ TOY |= {"positive_margin": 0.75, "negative_margin": 0.6}
 
 @pytest.fixture
 def entries(params):
-    """Writes other figures into the project of the test."""
+    """Writes other figures into the project of the test, whose scale gives none of them more seeds."""
+    scale = params / "scales" / "mini.yaml"
+    scale.write_text(yaml.safe_dump({**yaml.safe_load(scale.read_text()), "figure_seeds": {}}))
 
     def write(**content):
         (params / "figures.yaml").write_text(yaml.safe_dump(content))
