@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lookalike.figures.parts.embeddings import read_embeddings
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.measured import plot_means, widen
 from lookalike.figures.parts.trends import best_within, over_seeds
 from lookalike.methods.contextual.cosine import cosine_similarity
 from lookalike.methods.contextual.terms import contextual_loss, contrastive_loss
@@ -120,8 +121,8 @@ def draw(frame: pd.DataFrame) -> Picture:
     colours = {size: look.colour for look, size in zip(LOOKS, sizes, strict=False)}
     lines: dict[float, Any] = {0.0: "--", 1.0: "-"}
     for look, size in zip(LOOKS, sizes, strict=False):
-        ends = last[last["series"] == size].groupby("lam")["R@1"].mean()
-        axes[0, 0].plot(ends.index, 100 * ends, color=look.colour, marker=look.marker, linestyle="-.")
+        plot_means(axes[0, 0], last[last["series"] == size], "lam", "R@1", look, "")
+    widen(axes[0, 0])
     axes[0, 0].set_xlabel("λ")
     axes[0, 0].set_ylabel("R@1 at the end (%)")
     for panel, (column, label) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), CURVES.items(), strict=True):

@@ -57,8 +57,17 @@ def origin(runs: Sequence[Run], scale: str) -> str:
     sets = [
         run.dataset if run.dataset == run.published else f"{run.dataset} (stands for {run.published})" for run in runs
     ]
-    seeds = ", ".join(str(seed) for seed in sorted({run.seed for run in runs}))
-    return f"{', '.join(dict.fromkeys(sets))}; {scale}; {'seeds' if ',' in seeds else 'one seed:'} {seeds}"
+    return f"{', '.join(dict.fromkeys(sets))}; {scale}; {_seeds(sorted({run.seed for run in runs}))}"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """``one seed: 3``, ``seeds 0 to 9``, or all of them where some between are missing."""
+    first, last = seeds[0], seeds[-1]
+    if first == last:
+        return f"one seed: {first}"
+    if list(seeds) == list(range(first, last + 1)):
+        return f"seeds {first} to {last}"
+    return f"seeds {', '.join(map(str, seeds))}"
 
 
 def _sources(entry: Mapping[str, Any], runs: Sequence[Run], scale: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lookalike.figures.parts.style import Look
 
 SPAN = 10.0  # points that an axis of percentages shows at least: a cut to less draws the noise of a seed as a trend
+HIGHEST = 101.0  # per cent where such an axis ends, so that a marker at 100 is whole
 
 
 def read_measured(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
@@ -65,10 +66,10 @@ def shown(dataset: str, published: str) -> str:
 
 
 def widen(panel: Axes) -> None:
-    """Give an axis of percentages at least `SPAN` points around what it shows."""
+    """Give an axis of percentages at least `SPAN` points around what it shows, of what percentages can be."""
     low, high = panel.get_ylim()
     if high - low < SPAN:
-        low = max(0.0, (low + high - SPAN) / 2)
+        low = min(max(0.0, (low + high - SPAN) / 2), HIGHEST - SPAN)
         panel.set_ylim(low, low + SPAN)
 
 

@@ -1,0 +1,23 @@
+"""Axes of what is measured."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from lookalike.figures.parts.measured import HIGHEST, SPAN, widen
+
+
+@pytest.mark.parametrize("values", [(99.92, 100.0), (0.0, 0.3), (70.0, 71.0)])
+def test_a_narrow_axis_of_percentages_is_widened_to_what_percentages_can_be(values):
+    panel = Figure().subplots()
+    panel.plot([0, 1], values)
+    widen(panel)
+    low, high = panel.get_ylim()
+    assert high - low == pytest.approx(SPAN)
+    assert 0 <= low <= min(values) and max(values) <= high <= HIGHEST
+
+
+def test_a_wide_axis_stays_as_it_is():
+    panel = Figure().subplots()
+    panel.set_ylim(20, 80)
+    widen(panel)
+    assert panel.get_ylim() == (20, 80)
