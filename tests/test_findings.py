@@ -29,7 +29,7 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 22
+    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 24
 
 
 def test_what_is_counted_of_claims_stands_in_their_file():
