@@ -1,13 +1,15 @@
 """Each number of docs/findings.md stands in the file that its paragraph names."""
 
 import re
+from io import StringIO
 
 import pandas as pd
 import pytest
 
-from projects import ROOT
+from projects import ROOT, committed
 
 PAGE = ROOT / "docs" / "findings.md"
+RESULTS = "../results/"
 PARAGRAPHS = re.findall(r"^- (.+?)(?=\n\n|\n- )", PAGE.read_text() + "\n\n", re.MULTILINE | re.DOTALL)
 # A value with its interval or deviation, and else anything with a point or a sign.
 VALUE = re.compile(
@@ -20,7 +22,7 @@ IN_FIGURES = re.compile(r"([+-][\d.]+)([^(;:]*) \([\d.]+ % interval ([+-][\d.]+)
 @pytest.mark.parametrize("paragraph", PARAGRAPHS, ids=lambda text: text[:40])
 def test_every_number_stands_in_the_named_file(paragraph):
     [name] = re.findall(r"\]\((\.\./results/\S+?|fidelity\.md)\)", paragraph)
-    text = IN_FIGURES.sub(r"\1 [\3, \4]\2; ", (PAGE.parent / name).read_text())
+    text = IN_FIGURES.sub(r"\1 [\3, \4]\2; ", _text(name))
     words = " ".join(paragraph.split())
     values = VALUE.findall(words)
     assert values
@@ -33,7 +35,7 @@ def test_the_page_is_read_whole():
 
 
 def test_what_is_counted_of_claims_stands_in_their_file():
-    words, cells = " ".join(PAGE.read_text().split()), pd.read_csv(ROOT / "results/mini/claims.csv")
+    words, cells = " ".join(PAGE.read_text().split()), pd.read_csv(StringIO(committed("mini/claims.csv")))
     decided = cells[cells["verdict"] != "undecided"].groupby("seeds").size()
     numbers = {2: "two"}
     assert f"over all {len(cells)} comparisons" in words
@@ -47,3 +49,8 @@ def test_what_is_counted_of_claims_stands_in_their_file():
     beyond = numbers[int((deviations > 2).sum())]
     assert f"Of {len(deviations)} sides of comparisons in retrieval {beyond} deviate by more than two points" in words
     assert f"half of them by less than {deviations.median():.1f}." in words
+
+
+def _text(name):
+    """Of a file that the page names."""
+    return committed(name.removeprefix(RESULTS)) if name.startswith(RESULTS) else (PAGE.parent / name).read_text()

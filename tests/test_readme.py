@@ -17,7 +17,7 @@ from lookalike.plan.results import training_of
 from lookalike.plan.trials import trial_runs
 from lookalike.reports.by_class import class_means
 from lookalike.statistics.crossed import crossed_estimate
-from projects import ROOT
+from projects import ROOT, committed
 
 README = (ROOT / "README.md").read_text()
 METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}
@@ -169,8 +169,7 @@ def interval_of(mean, low, high):
 
 def cells_of(name):
     """Rows of a committed file of results."""
-    with (ROOT / "results" / f"{name}.csv").open() as stream:
-        return list(csv.DictReader(stream))
+    return list(csv.DictReader(committed(f"{name}.csv").splitlines()))
 
 
 def numbers_of(paper, tables, label, dataset):
@@ -183,7 +182,7 @@ def numbers_of(paper, tables, label, dataset):
 
 
 def test_what_readme_says_of_figures_stands_on_their_page():
-    page = (ROOT / "results/mini/figures.md").read_text()
+    page = committed("mini/figures.md")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in page.splitlines()
@@ -211,8 +210,7 @@ def test_what_readme_says_of_claims_stands_in_their_file():
 
 
 def test_the_table_of_explanations_shows_committed_numbers():
-    with (ROOT / "results" / "parts" / "explanations.csv").open() as stream:
-        cells = {(cell["label"], cell["column"]): cell for cell in csv.DictReader(stream)}
+    cells = {(cell["label"], cell["column"]): cell for cell in cells_of("parts/explanations")}
     row = r"^\| (.+?) \| (\S+) ± (\S+) \| (\S+)(?: \((\S+)\))? \| (\S+) \| (\S+) \|$"
     shown = re.findall(row, README, re.MULTILINE)
     assert len(shown) >= 5
@@ -228,9 +226,9 @@ def test_the_table_of_explanations_shows_committed_numbers():
 
 def test_all_tables_of_the_birds_are_committed_and_on_their_page():
     tables = yaml.safe_load((ROOT / "params/overlays/birds.yaml").read_text())["tables"]
-    page = (ROOT / "results/birds/tables.html").read_text()
+    page = committed("birds/tables.html")
     for name in tables:
-        assert cells_of(f"birds/tables/{name}") and (ROOT / f"results/birds/tables/{name}.md").is_file()
+        assert cells_of(f"birds/tables/{name}") and committed(f"birds/tables/{name}.md")
         assert f'id="{name}"' in page
 
 

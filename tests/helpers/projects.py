@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import warm_calls
@@ -32,6 +33,21 @@ tables: [comparison]
 tracking: false
 resume_minutes: 0
 """
+
+
+def committed(name: str) -> str:
+    """Text of a result as git holds it, staged or committed, which the pages are written from.
+
+    README's first line makes tables anew in the same folder, and on another processor with other digits. Without git,
+    as in an unpacked ZIP, the file is the committed one until a call has made it.
+    """
+    held = subprocess.run(["git", "show", f":results/{name}"], cwd=ROOT, capture_output=True)
+    if held.returncode == 0:
+        return held.stdout.decode()
+    scale, _, file = name.partition("/")
+    if (ROOT / "results" / scale / "records" / f"{file}.record").exists():
+        pytest.skip(f"results/{name} was made anew here, and no git holds the committed one")
+    return (ROOT / "results" / name).read_text()
 
 
 @dataclass(frozen=True)
