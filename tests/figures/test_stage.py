@@ -57,7 +57,7 @@ def test_one_call_writes_data_both_pictures_and_what_was_checked(tmp_path):
     assert found["told"].startswith("# A paper, Fig. 1: a toy\n\n![a toy](contextual_4.png)\n")
     checks = [Check(**check) for check in found["checks"]]
     assert checks[0].says.startswith("the pull of L_context")
-    assert [finding.verdict for finding in findings(checks)] == ["computed: yes", "measured"]
+    assert [finding.verdict for finding in findings(checks)] == ["without seeds: yes", "measured"]
 
 
 def test_the_same_data_give_the_same_files(tmp_path):
@@ -113,7 +113,7 @@ def test_another_kind_of_picture_is_refused(tmp_path):
 
 def test_a_caption_names_runs_claim_and_verdicts_with_their_intervals():
     runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
-    checks = [Check("1 < 2", statistic=(1.0, 1.1, 0.9)), Check("1 = 1", True, computed=True), Check("x", claimed=False)]
+    checks = [Check("1 < 2", cases=(((1.0, 1.1, 0.9),),)), Check("1 = 1", True), Check("x", claimed=False)]
     before = told("toy", {**ENTRY, "chosen": "a size.", "runs": [RUN]}, runs, "small")
     text = caption(before, checks, findings(checks))
     assert text.startswith("# A paper, Fig. 1: a toy\n\n![a toy](toy.png)\n")
@@ -121,7 +121,7 @@ def test_a_caption_names_runs_claim_and_verdicts_with_their_intervals():
     assert "**The paper says:** That it is so." in text
     assert text.endswith(
         "**Here:**\n\n- **yes** – 1 < 2: +1.0 points (99.0 % interval +0.43 to +1.6, 3 seeds)\n"
-        "- **computed: yes** – 1 = 1\n- **measured** – x\n"
+        "- **without seeds: yes** – 1 = 1\n- **measured** – x\n"
     )
 
 
@@ -130,7 +130,7 @@ def test_the_page_counts_verdicts_and_shows_every_figure(tmp_path):
     found = {"one": [(5.0, 5.1, 4.9)] * 2, "two": [(-5.0, -5.1, -4.9), (1.0, -9.0, 9.0), True]}
     for name, statistics in found.items():
         checks = [
-            Check("- **yes** – not counted", True, computed=True) if each is True else Check("x", statistic=each)
+            Check("- **yes** – not counted", True) if each is True else Check("x", cases=((each,),))
             for each in statistics
         ]
         content = {"title": f"Fig. {name}", "told": f"# Fig. {name}\n\n![{name}]({name}.png)"}
@@ -139,7 +139,7 @@ def test_the_page_counts_verdicts_and_shows_every_figure(tmp_path):
     figures = {name: str(tmp_path / "figures" / name) for name in found}
     figures_page(figures, scale="small", output=str(tmp_path / "figures.md"))
     page = (tmp_path / "figures.md").read_text()
-    assert "| figure | yes | no | small | undecided | computed: yes | computed: no | measured |" in page
+    assert "| figure | yes | no | small | undecided | without seeds: yes | without seeds: no | measured |" in page
     assert "| [Fig. one](#one) | 2 |  |  |  |  |  |  |\n| [Fig. two](#two) |  | 1 |  | 1 | 1 |  |  |\n" in page
     assert "| all | 2 | 1 |  | 1 | 1 |  |  |\n" in page
     for name in found:

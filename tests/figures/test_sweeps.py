@@ -7,16 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from figure_checks import mean
 from lookalike.figures.avsl.sweeps import EDGES
 from lookalike.figures.contextual.sweeps import check_weights
 from lookalike.figures.diml.sweeps import check_candidates
 from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Check, Run
 from lookalike.figures.parts.measured import read_measured
-from lookalike.figures.parts.trends import always, best_within, flat, mostly, over_seeds, rising, table
+from lookalike.figures.parts.trends import always, best_within, flat, highest, mostly, over_seeds, rising, table
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures
+from lookalike.statistics.cases import Cases
 
 MINI = {"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False}
 DRAWN = ["avsl_5a", "avsl_5b", "avsl_momentum", "diml_3", "diml_4", "contextual_2", "contextual_6", "contextual_7"]
@@ -57,7 +59,7 @@ def test_every_figure_of_metrics_is_drawn_from_all_its_runs(tmp_path, name, seed
     assert set(frame["dataset"]) == {run["dataset"] for run in runs}
     assert set(frame["checkpoint"]) == {"best", "last"}
     checks = [Check(**check) for check in json.loads((tmp_path / f"{name}.json").read_text())["checks"]]
-    assert checks and all(len(check.statistic) == len(seeds) for check in checks if check.claimed)
+    assert checks and all(len(check.cases[0][0]) == len(seeds) for check in checks if check.claimed)
     if seeds == [0]:
         assert {str(finding.verdict) for finding in findings(checks)} <= {"undecided", "measured"}
 
@@ -115,21 +117,18 @@ def test_a_run_reached_by_two_sweeps_counts_once_and_a_missing_metric_is_named(t
 
 def test_a_rise_is_that_of_a_straight_line_over_the_steps():
     check = rising(table(frame_of({1: [0.1, 0.11], 2: [0.2, 0.21], 40: [0.3, 0.41]}), "x", "R@1"), "rises")
-    assert check.statistic == pytest.approx((20.0, 30.0))
+    assert check.cases[0][0] == pytest.approx([20.0, 30.0])
     assert "rises: it rises in 2 of 2 steps from 1 to 40" in check.says
     # the middle does not tilt a line over three steps, the ends do
     check = rising(table(frame_of({1: [0.3], 2: [0.9], 3: [0.1]}), "x", "R@1"), "rises")
-    assert check.statistic == pytest.approx((-20.0,))
+    assert check.cases[0][0] == pytest.approx([-20.0])
 
 
-def test_the_worst_case_is_chosen_by_the_other_seeds():
-    cases = [pd.Series([1.0, -3.0, 2.0]), pd.Series([2.0, 2.0, 1.0])]
-    # chosen by the others: case 0 (-0.5 against 1.5), the first of both (1.5), case 0 (-1 against 2)
-    check = always(cases, "better")
-    assert check.statistic == (1.0, -3.0, 2.0)
+def test_all_cases_are_so_if_the_worst_is():
+    check = always([pd.Series([1.0, -3.0, 2.0]), pd.Series([2.0, 2.0, 1.0])], "better")
+    assert check.cases == [[[1.0, -3.0, 2.0], [2.0, 2.0, 1.0]]]
+    assert mean(check) == 0
     assert check.says == "better: above zero in 1 of 2 cases"
-    # a single seed chooses for itself
-    assert always([pd.Series([3.0]), pd.Series([1.0])], "better").statistic == (1.0,)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +137,7 @@ def test_the_worst_case_is_chosen_by_the_other_seeds():
         ([3.0, 1.0, 2.0, -9.0], -0.75),  # three of four are above zero, their mean is not
         ([9.0, 9.0, -1.0, -1.0], -1.0),  # the mean is above zero, half of them are not
         ([3.0, 2.0, 1.0, -1.0], 1.0),
+        ([-3.0, -2.0, -1.0, 1.0], -2.0),  # a quarter that is above zero is not most
         ([3.0, 2.0, 5.0, 9.0, 4.0, 4.0, -1.0, -2.0], 2.0),
         ([3.0, 1.0, -1.0], -1.0),
         ([2.0], 2.0),
@@ -145,14 +145,9 @@ def test_the_worst_case_is_chosen_by_the_other_seeds():
 )
 def test_most_cases_are_three_in_four_and_their_mean_counts_too(cases, expected):
     check = mostly([pd.Series([case, case]) for case in cases], "better")
-    assert check.statistic == (expected, expected)
+    assert mean(check) == expected
+    assert Cases(np.array(check.cases), check.needed).interval(0.05) == pytest.approx((expected, expected))
     assert f"above zero in {sum(case > 0 for case in cases)} of {len(cases)} cases" in check.says
-
-
-def test_what_most_cases_reach_is_chosen_by_the_other_seeds():
-    cases = [pd.Series([1.0, -3.0, 2.0]), pd.Series([2.0, 2.0, 1.0])]
-    # of two cases both are most: the worse of them, as above
-    assert mostly(cases, "better").statistic == (1.0, -3.0, 2.0)
 
 
 def test_a_seed_without_a_finite_number_leaves_a_check_undecided_and_is_named():
@@ -161,45 +156,38 @@ def test_a_seed_without_a_finite_number_leaves_a_check_undecided_and_is_named():
     assert [str(found.verdict) for found in findings([check])] == ["undecided"]
 
 
-def test_candidates_saturate_without_profit_or_loss_from_noise():
-    generator = np.random.default_rng(0)
-    found, largest = [], []
-    for _ in range(200):
-        rows = [
-            {"dataset": name, "loss": "margin", "checkpoint": "best", "seed": seed, "K": k, "P@1": noise / 100}
-            for name in "abc"
-            for k in (0, 20, 100, 500)
-            for seed, noise in enumerate(generator.normal(size=3))
-        ]
-        found.append(np.mean(check_candidates(pd.DataFrame(rows))[2].statistic))
-        values = pd.DataFrame(rows).pivot_table(index=["dataset", "seed"], columns="K", values="P@1") * 100
-        largest.append((values[500] - values[100]).abs().groupby("seed").max().mean())
-    assert abs(np.mean(found) - 0.5) < 0.2  # the limit: nothing differs
-    assert np.mean(largest) > 1.5  # as it would be where the largest of each seed were taken
+def test_candidates_saturate_where_no_pair_of_losses_and_data_differs_either_way():
+    rows = [
+        {
+            "dataset": name,
+            "loss": "margin",
+            "checkpoint": "best",
+            "seed": seed,
+            "K": k,
+            "P@1": (k == 500) * change / 100,
+        }
+        for name, change in {"a": 0.1, "b": -0.4, "c": 0.2}.items()
+        for k in (0, 20, 100, 500)
+        for seed in range(3)
+    ]
+    assert mean(check_candidates(pd.DataFrame(rows))[2]) == pytest.approx(0.5 - 0.4)
 
 
-def test_the_best_value_gains_nothing_by_noise():
-    generator = np.random.default_rng(0)
-    found, chosen_and_read = [], []
-    for _ in range(200):
-        values = pd.DataFrame(generator.normal(size=(10, 3)), index=np.linspace(0, 1, 10))
-        found.append(np.mean(best_within(values, values.index[:2], "best").statistic))
-        means = values.mean(axis=1).to_numpy()
-        chosen_and_read.append(means[2:].max() - means[:2].max())
-    assert np.mean(chosen_and_read) > 0.4  # by which the best of eight lies above the best of two
-    assert abs(np.mean(found)) < 0.15
+def test_the_best_value_inside_is_held_against_the_best_outside():
     clear = pd.DataFrame({0: [50.0, 60.0, 40.0], 1: [51.0, 62.0, 40.0]}, index=[0.0, 0.9, 1.0])
-    check = best_within(clear, [0.9], "best")
-    assert check.statistic == (10.0, 11.0)
-    assert "the highest mean, 61.0 %, is at 0.9" in check.says
+    check = best_within(clear, [0.9, 1.0], "best")
+    assert check.cases == [[[10.0, 11.0]], [[-10.0, -11.0]]]
+    assert mean(check) == 10.5
+    assert mean(best_within(clear, [1.0], "best")) == -21
+    assert highest(clear) == "the highest mean, 61.0 %, is at 0.9"
 
 
 def test_a_flat_sweep_stays_below_its_limit():
     values = pd.DataFrame({0: [50.0, 50.5, 51.0], 1: [50.0, 50.5, 51.0]}, index=[0, 1, 2])
     check = flat(values, 2.0, "flat")
-    assert check.statistic == (1.0, 1.0)
-    assert (check.margin, check.unit) == (0, "points below the limit")
-    assert "flat: it varies by 1.0 points (limit 2)" in check.says
+    assert mean(check) == 1.0
+    assert (check.margin, check.unit) == (0, "points to spare")
+    assert "flat: means lie within 1.0 points (limit 2)" in check.says
 
 
 def test_weights_are_best_within_the_papers_range_and_never_hurt():
@@ -209,11 +197,11 @@ def test_weights_are_best_within_the_papers_range_and_never_hurt():
         for lam in (0.0, 0.8, 1.0)
     ]
     mixture, regulariser = check_weights(pd.DataFrame(rows))
-    assert mixture.statistic == pytest.approx((-10.0,))
-    assert regulariser.statistic == pytest.approx((10.0,))
+    assert mean(mixture) == pytest.approx(-10.0)
+    assert mean(regulariser) == pytest.approx(10.0)
     rows[3]["R@1"] = -0.1  # one case in three, with the regulariser
     rows[4]["R@1"] = 0.9
     mixture, regulariser = check_weights(pd.DataFrame(rows))
-    assert mixture.statistic == pytest.approx((30.0,))
-    assert regulariser.statistic == pytest.approx((-10.0,))
+    assert mean(mixture) == pytest.approx(30.0)
+    assert mean(regulariser) == pytest.approx(-10.0)
     assert "above zero in 2 of 3 cases" in regulariser.says

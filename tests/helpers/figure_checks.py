@@ -3,8 +3,14 @@
 import numpy as np
 
 from lookalike.figures.parts.form import Check
+from lookalike.statistics.cases import Cases
+
+
+def mean(check: Check) -> float:
+    """Of what a check over seeds claims to be above zero."""
+    return Cases(np.array(check.cases), check.needed).mean
 
 
 def so(check: Check) -> bool | None:
-    """Whether the mean of the statistic is above zero; for a check without one what it holds."""
-    return bool(np.mean(check.statistic) > 0) if len(check.statistic) else check.holds
+    """Whether that is above zero; for a check that asks no seeds what it holds."""
+    return mean(check) > 0 if check.cases else check.holds

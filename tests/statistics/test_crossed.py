@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from lookalike.statistics.crossed import crossed_estimate
+from lookalike.statistics.crossed import crossed_estimate, deviations
 
 RNG = np.random.default_rng
 
@@ -92,6 +92,14 @@ def test_estimates_of_the_variance_have_no_bias_with_unequal_weights():
     assert np.var([each.mean for each in drawn]) == pytest.approx(true, rel=0.07)
 
 
+def test_deviations_are_found_again():
+    rng, weights = RNG(7), np.array([1.0, 2.0, 3.0, 2.0, 1.0, 1.0, 2.0, 3.0])
+    drawn = np.array([deviations(draw(6, 8, (2, 3, 1), rng=rng), weights) for _ in range(2000)])
+    assert np.sqrt((drawn**2).mean(axis=0)) == pytest.approx([2, 3, 1], rel=0.05)
+    assert deviations([[1.0, 3.0]]) == (0, pytest.approx(np.sqrt(2)), 0)
+    assert deviations([[1.0], [3.0]]) == (pytest.approx(np.sqrt(2)), 0, 0)
+
+
 def test_no_difference_anywhere_is_certain():
     found = crossed_estimate(np.zeros((3, 4)))
     assert (found.mean, found.interval(0.05)) == (0, (0, 0))
@@ -107,6 +115,15 @@ def test_intervals_miss_no_more_than_they_say_and_are_no_wider_than_they_must(se
         covered += low <= 0 <= high
     # Half a point of this simulation; with three seeds the two quantiles lie furthest apart.
     assert 0.945 <= covered / 2000 <= (0.99 if seeds == 3 else 0.98)
+
+
+@pytest.mark.parametrize("deviations", [(0.34, 8.4, 14.0), (0.65, 7.2, 15.0), (0.52, 9.6, 22.0)])
+@pytest.mark.parametrize(("seeds", "classes"), [(3, 50), (3, 200), (10, 50), (10, 200)])
+def test_with_the_deviations_of_the_claims_they_cover_within_two_points_of_their_level(seeds, classes, deviations):
+    rng = RNG(11)
+    intervals = [crossed_estimate(draw(seeds, classes, deviations, rng=rng)).interval(0.05) for _ in range(1500)]
+    covered = np.mean([low <= 0 <= high for low, high in intervals])
+    assert 0.94 <= covered <= (0.985 if seeds == 3 else 0.97)  # three seeds' are up to three points too wide
 
 
 @pytest.mark.parametrize("deviations", [(1.4, 3, 12), (1.4, 7, 12), (0.7, 3, 12)])

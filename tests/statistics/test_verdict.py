@@ -12,10 +12,10 @@ def test_every_possible_verdict_is_counted_in_its_order_whatever_was_reached():
 
 
 def test_a_word_that_no_count_would_show_is_refused():
-    with pytest.raises(ValueError, match="verdict 'holds' is none of yes, no, small, undecided, computed: yes"):
+    with pytest.raises(ValueError, match="verdict 'holds' is none of yes, no, small, undecided, without seeds: yes"):
         counted(["yes", Verdict.HOLDS], OF_FIGURES)
 
 
 def test_a_verdict_reads_the_same_in_data_and_in_text():
-    assert json.dumps([Verdict.COMPUTED_YES, Verdict.FAILS]) == '["computed: yes", "does not hold"]'
+    assert json.dumps([Verdict.FIXED_YES, Verdict.FAILS]) == '["without seeds: yes", "does not hold"]'
     assert f"{Verdict.FAILS}" == str(Verdict.FAILS) == "does not hold"

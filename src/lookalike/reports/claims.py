@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from lookalike.statistics.crossed import Crossed, deviations
 from lookalike.statistics.decisions import LOOKS, MARGIN, MARGINS, RATES, decide, margin_of
 from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.tables.layout import DASH
@@ -18,9 +18,10 @@ SIDES = ("changed", "baseline")
 MEASURED = [
     *("changed_mean", "changed_deviation", "baseline_mean", "baseline_deviation"),
     *("difference", "low", "high", "level", "seeds", "classes", "verdict"),
+    *("deviation_of_seeds", "deviation_of_classes", "deviation_of_both"),
 ]
 # The same by the best epoch, as the papers report it.
-BEST = {name: f"best_{name}" for name in ("difference", "low", "high", "verdict")}
+BEST = {name: f"best_{name}" for name in ("difference", "low", "high", "level", "seeds", "verdict")}
 Claims = Mapping[str, Mapping[str, Any]]
 
 
@@ -54,10 +55,12 @@ def claim_cells(claims: Claims, runs: pd.DataFrame, best: pd.DataFrame) -> pd.Da
 
     Returns:
         Columns ``claim, metric, direction, published, dataset, changed, baseline, changed_mean, changed_deviation,
-        baseline_mean, baseline_deviation, difference, low, high, level, seeds, classes, verdict``, in percent and
-        percent points, ``level`` in percent; and of the best epoch ``best_difference, best_low, best_high,
-        best_verdict``. All are of the ``seeds`` by which a look has decided, but the standard deviations, which are of
-        all runs' seeds.
+        baseline_mean, baseline_deviation, difference, low, high, level, seeds, classes, verdict,
+        deviation_of_seeds, deviation_of_classes, deviation_of_both``, in percent and percent points, ``level`` in
+        percent; and of the best epoch ``best_difference, best_low, best_high, best_level, best_seeds, best_verdict``,
+        which is decided as a family of its own. All are of the ``seeds`` by which a look has decided, but the standard
+        deviations, which are of all runs' seeds; the last three are those of single differences, as
+        `lookalike.statistics.crossed.deviations` estimates them.
     """
     cells, beside = _cells(claims, runs), _cells(claims, best)
     return cells.merge(beside[[*CELL, *BEST]].rename(columns=BEST), on=CELL, validate="one_to_one")
@@ -122,12 +125,11 @@ def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
             for own in (min(cells, key=len), max(cells, key=len))
         )
         raise ValueError(f"{few}, {many}; a look takes as many of each comparison")
-    pairs = [_differences(own.sort_values("seed")) for own in cells]
-    margins = [margin_of(str(own["metric"].iloc[0])) for own in cells]
-    kinds = [tuple(own[["claim", "metric"]].iloc[0]) for own in cells]
-    reached = decide([each for each, _ in pairs], [weights for _, weights in pairs], margins, kinds)
+    comparisons = [_differences(own.sort_values("seed")) for own in cells]
+    reached = decide(comparisons, [margin_of(str(own["metric"].iloc[0])) for own in cells])
     rows = []
-    for own, found in zip(cells, reached, strict=True):
+    for own, compared, found in zip(cells, comparisons, reached, strict=True):
+        of_seeds, of_classes, of_both = deviations(compared.differences, compared.weights)
         taken = own.sort_values("seed").head(found.estimate.seeds)
         rows.append(
             {
@@ -138,30 +140,34 @@ def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
                 "high": found.decision.high,
                 "level": 100 * found.decision.level,
                 "seeds": found.estimate.seeds,
-                "classes": found.estimate.classes,
+                "classes": compared.differences.shape[1],
                 "verdict": verdict(str(own["direction"].iloc[0]), found.decision.verdict),
+                "deviation_of_seeds": of_seeds,
+                "deviation_of_classes": of_classes,
+                "deviation_of_both": of_both,
             }
         )
     return rows
 
 
-def _differences(runs: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Differences ``(S, C)`` in percent points and weights ``(C,)`` of a comparison's runs; one class for all of them,
-    without a weight, where classes are not told apart.
+def _differences(runs: pd.DataFrame) -> Crossed:
+    """Differences in percent points, and weights, of a comparison's runs; one class for all of them, without a weight,
+    where classes are not told apart.
 
     Raises:
         ValueError: for runs that were not tested on the same classes.
     """
     first = runs["classes"].iloc[0]
     if any(each is None for each in runs["classes"]):
-        return 100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None], None
+        return Crossed(100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None])
     for seed, each in zip(runs["seed"], runs["classes"], strict=True):
         if not (each.index.equals(first.index) and each["queries"].equals(first["queries"])):
             raise ValueError(
                 f"{runs['changed'].iloc[0]} on {runs['dataset'].iloc[0]}: seed {seed} was not tested on the classes of "
                 f"seed {runs['seed'].iloc[0]}; remove what is of older data"
             )
-    return 100 * np.stack([each["difference"].to_numpy() for each in runs["classes"]]), first["queries"].to_numpy(float)
+    of_seeds = np.stack([each["difference"].to_numpy() for each in runs["classes"]])
+    return Crossed(100 * of_seeds, first["queries"].to_numpy(float))
 
 
 def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
@@ -173,12 +179,12 @@ def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
         f"baseline, seed by seed (seeds {listed or DASH}) and test class by test class; ± is the standard deviation "
         "over all of these seeds. The interval is to hold for "
         "other seeds and other classes of their kind: two-way random effects, Student's quantile for each part "
-        "(Banerjee), where the comparisons of a claim tell together how much seeds vary (Smyth); over seeds alone "
-        "where classes are not told apart. A claim *holds* where the interval lies on the "
+        "(Banerjee); over seeds alone where classes are not told apart. A claim *holds* where the interval lies on the "
         "claimed side of zero; it *does not hold* where it lies on the other side or no seed differs; the difference "
         f"is *small* where the interval lies within {MARGIN:g} points of zero ({_margins()}); else it is *undecided*. "
         f"Of the verdicts on the {cells} comparisons at most one in twenty is false in expectation ({looks} seeds): "
-        "the more are decided, the narrower the intervals; what a look has decided stays as it was then. "
+        "the more are decided, the narrower the intervals; what a look has decided stays as it was then. The best "
+        "epochs are decided likewise, as a family of their own. "
         f"Scale: {scale}."
     )
 
@@ -200,6 +206,7 @@ def _summary_line(claim: Mapping[str, Any], row: pd.Series) -> dict[str, str]:
 
 def _cell_line(row: pd.Series) -> dict[str, str]:
     stand_in = "" if row["dataset"] == row["published"] else f" ({row['dataset']})"
+    at_best = _interval(*row[["best_difference", "best_low", "best_high"]])
     return {
         "data set": f"{row['published']}{stand_in}",
         "changed": row["changed"],
@@ -210,7 +217,7 @@ def _cell_line(row: pd.Series) -> dict[str, str]:
         "seeds": str(row["seeds"]),
         "classes": str(row["classes"]) if row["classes"] > 1 else DASH,
         "verdict": row["verdict"],
-        "at the best epoch": f"{_interval(*row[['best_difference', 'best_low', 'best_high']])} {row['best_verdict']}",
+        "at the best epoch": f"{at_best}, {row['best_seeds']} seeds: {row['best_verdict']}",
     }
 
 

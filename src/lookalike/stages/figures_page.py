@@ -50,14 +50,13 @@ def _notes() -> str:
         "How often what a paper says of a figure holds here. What differs from training to training is a number per "
         "seed, claimed to be above zero, and its interval decides: *yes* above zero, *no* below, *small* within "
         f"{MARGIN:g} points of zero on both sides (where another margin holds, or none, the figure says so), else "
-        "*undecided*, as is every single seed; what has no seeds, such as times, is so as measured. A trend is the "
-        "rise of a straight line over its steps; the best value, the worst case and the largest spread are chosen by "
-        "the other seeds and read in each seed, and that all of several cases are so (most of them, three in four) is "
-        "decided by each case: the lower end is that of the case that decides. How much seeds vary is told by all "
-        "checks of one unit together. Intervals hold for other seeds, on these test classes; the target `claims` "
-        "compares over classes, too. Of the verdicts of all figures at most one in twenty is false in expectation "
-        f"({looks} seeds). *Computed* follows from a formula, whatever is trained; *measured* are numbers about which "
-        "a paper says nothing."
+        "*undecided*, as is every single seed. A trend is the rise of a straight line over its steps; where it is said "
+        "of several cases, that all are so, that the best lies among some, or that most are (three in four, and their "
+        "mean), the number is that of the case that decides, and the ends of its interval come from all of them, each "
+        "at the error that the others leave to it. Intervals hold for other seeds, on these test classes; the target "
+        "`claims` compares over classes, too. Of the verdicts of all figures at most one in twenty is false in "
+        f"expectation ({looks} seeds). *Without seeds* is what follows from a formula, whatever is trained, or was "
+        "measured once, such as times; *measured* are numbers about which a paper says nothing."
     )
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import nan, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit as student_quantile  # scipy.stats takes a second longer to import
 
 
@@ -35,36 +35,45 @@ class Estimate:
             with the combinations of seeds and classes, and that of other classes; none of a single number.
         seeds: number of seeds.
         classes: number of classes, 1 where they were not told apart.
-        cases: where something is said of several cases, the estimates of all; this one is then of the case that the
-            others' seeds have chosen, and the lower end of its interval that of the case that decides.
-        needed: how many cases it is said of; all, or at least so many.
     """
 
     mean: float
     parts: tuple[tuple[float, float], ...]
     seeds: int
     classes: int
-    cases: tuple[Estimate, ...] = ()
-    needed: int = 0
 
     def interval(self, error: float) -> tuple[float, float]:
         """Ends of an interval that misses the truth with a probability of at most ``error``; NaN where none is known.
 
         The square of its half is the sum of the squared halves of Student's intervals of the parts (Banerjee 1960).
-
-        That all of several cases are above a bound is so if the lowest of their lower ends is (Berger 1982); that at
-        least u of K are, if u lower ends are, each at the error divided by K - u + 1 (Benjamini and Heller 2008).
         """
         if not self.parts:
             return nan, nan
         quantiles = [float(student_quantile(freedom, 1 - error / 2)) for _, freedom in self.parts]
         squares = [variance * each**2 for (variance, _), each in zip(self.parts, quantiles, strict=True)]
-        low, high = self.mean - sqrt(sum(squares)), self.mean + sqrt(sum(squares))
-        if self.cases:
-            shared = error / (len(self.cases) - self.needed + 1)
-            lows = sorted((case.interval(shared)[0] for case in self.cases), reverse=True)
-            low = min(low, lows[self.needed - 1])
-        return low, high
+        return self.mean - sqrt(sum(squares)), self.mean + sqrt(sum(squares))
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Differences of two recipes.
+
+    Attributes:
+        differences: ``(S, C)``, as for `crossed_estimate`.
+        weights: ``(C,)``, as for it.
+    """
+
+    differences: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def seeds(self) -> int:
+        """How many there are."""
+        return len(self.differences)
+
+    def estimate(self, seeds: int | None = None) -> Estimate:
+        """Of the first ``seeds``, or all: `crossed_estimate`."""
+        return crossed_estimate(self.differences[:seeds], self.weights)
 
 
 def crossed_estimate(differences: ArrayLike, weights: ArrayLike | None = None) -> Estimate:
@@ -78,27 +87,60 @@ def crossed_estimate(differences: ArrayLike, weights: ArrayLike | None = None) -
     Raises:
         ValueError: for another shape, no values, a value that is not finite, or weights that are not positive.
     """
+    values, shares = _checked(differences, weights)
+    seeds, classes = values.shape
+    squares = float(shares @ shares)
+    over_seeds, over_classes, of_both = _errors(values, shares)
+    # The parts of seeds and of classes each hold that of their combination, which counts once.
+    parts = [(over_seeds, seeds - 1.0)] if seeds > 1 else []
+    if classes > 1:
+        parts.append((max(0.0, over_classes - of_both), 1 / squares - 1))
+    return Estimate(float(values.mean(axis=0) @ shares), tuple(parts), seeds, classes)
+
+
+def deviations(differences: ArrayLike, weights: ArrayLike | None = None) -> tuple[float, float, float]:
+    """Standard deviations of the model above, estimated: of seeds ``a_s``, of classes ``b_c``, of both ``e_sc``.
+
+    Args:
+        differences: as for `crossed_estimate`; 0 is what a single seed tells of seeds, a single class of classes.
+        weights: as for it.
+
+    Raises:
+        ValueError: as it.
+    """
+    values, shares = _checked(differences, weights)
+    squares = float(shares @ shares)
+    over_seeds, over_classes, of_both = _errors(values, shares)
+    return (
+        sqrt(max(0.0, over_seeds - of_both) * len(values)),
+        sqrt(max(0.0, over_classes - of_both) / squares),
+        sqrt(of_both * len(values) / squares),
+    )
+
+
+def _checked(differences: ArrayLike, weights: ArrayLike | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Differences, and weights that sum to one."""
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 2 or not values.size or not np.isfinite(values).all():
         raise ValueError(f"differences must be (S, C) finite numbers, at least one, not {values.shape}")
-    seeds, classes = values.shape
+    classes = values.shape[1]
     shares = np.ones(classes) if weights is None else np.asarray(weights, dtype=np.float64)
     if shares.shape != (classes,) or not (shares > 0).all() or not np.isfinite(shares).all():
         raise ValueError(f"weights must be ({classes},) numbers above 0, not {shares.shape}")
-    shares = shares / shares.sum()
+    return values, shares / shares.sum()
+
+
+def _errors(values: NDArray[np.float64], shares: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Variances of the mean over seeds and over classes, each with that of their combination, and the last alone."""
+    seeds, classes = values.shape
     of_seed, of_class = values @ shares, values.mean(axis=0)
     mean = float(of_class @ shares)
     # What a squared deviation from the weighted mean comes to, as a share of its variance.
-    squares = float(shares @ shares)
-    kept = 1 - 2 * shares + squares
+    kept = 1 - 2 * shares + float(shares @ shares)
     over_seeds = float(of_seed.var(ddof=1)) / seeds if seeds > 1 else 0.0
     over_classes = float((shares**2 * (of_class - mean) ** 2 / kept).sum()) if classes > 1 else 0.0
     of_both = 0.0
     if seeds > 1 and classes > 1:
         rest = values - of_seed[:, None] - of_class + mean
         of_both = float((shares**2 * (rest**2).sum(axis=0) / kept).sum()) / (seeds * (seeds - 1))
-    # The parts of seeds and of classes each hold that of their combination, which counts once.
-    parts = [(over_seeds, seeds - 1.0)] if seeds > 1 else []
-    if classes > 1:
-        parts.append((max(0.0, over_classes - of_both), 1 / squares - 1))
-    return Estimate(mean, tuple(parts), seeds, classes)
+    return over_seeds, over_classes, of_both

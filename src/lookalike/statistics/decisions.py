@@ -15,15 +15,11 @@ of the looks' rates.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from lookalike.metrics.names import ON_TRAINING
-from lookalike.statistics.crossed import Estimate, crossed_estimate
-from lookalike.statistics.moderated import moderated
 from lookalike.statistics.verdict import Verdict
 
 LOOKS = (3, 10, 20)  # seeds at which one may look
@@ -31,7 +27,31 @@ RATES = (0.01, 0.02, 0.02)  # of false verdicts among those decided, at each loo
 MARGINS = {"RP": 1.0, "MAP@R": 1.0}  # in percent points; narrower where metrics are smaller
 MARGIN = 2.0  # of all others
 
-Cases = tuple[Sequence[NDArray[np.float64]], int]  # differences (S, C) of each, and how many are needed
+
+class Estimated(Protocol):
+    """What a number of seeds tells, such as `lookalike.statistics.crossed.Estimate`."""
+
+    @property
+    def mean(self) -> float:
+        """What it comes to."""
+
+    @property
+    def seeds(self) -> int:
+        """How many there are."""
+
+    def interval(self, error: float) -> tuple[float, float]:
+        """Ends of an interval that misses the truth with a probability of at most ``error``; NaN where not known."""
+
+
+class Comparison(Protocol):
+    """What is measured by seeds: `lookalike.statistics.crossed.Crossed` or `lookalike.statistics.cases.Cases`."""
+
+    @property
+    def seeds(self) -> int:
+        """How many there are."""
+
+    def estimate(self, seeds: int | None = None) -> Estimated:
+        """What the first ``seeds``, or all, tell."""
 
 
 @dataclass(frozen=True)
@@ -66,77 +86,42 @@ class Decided:
     """What became of a comparison: the decision of the look that made it, or of the last one, and what it rests on."""
 
     decision: Decision
-    estimate: Estimate
+    estimate: Estimated
 
 
-def decide(
-    differences: Sequence[NDArray[np.float64]],
-    weights: Sequence[ArrayLike | None],
-    margins: Sequence[float],
-    kinds: Sequence[Hashable] | None = None,
-    cases: Sequence[Cases | None] | None = None,
-) -> list[Decided]:
-    """Verdicts on all differences after all looks that their seeds allow; what a look decides stays.
+def decide(comparisons: Sequence[Comparison], margins: Sequence[float]) -> list[Decided]:
+    """Verdicts on all comparisons after all looks that their seeds allow; what a look decides stays.
 
     The looks before a comparison's last take as many seeds as `LOOKS` says, the last one all there are: between two
     looks verdicts are for the time being. A comparison without seeds for a look keeps the verdict of its last one.
 
     Args:
-        differences: ``(S, C)`` of each comparison, first seeds first.
-        weights: ``(C,)`` of each, or ``None`` for equal ones, as for `crossed_estimate`.
+        comparisons: one family, whose false verdicts the stated rate is of.
         margins: of each, in the unit of its differences, below which they are small; 0 where none are.
-        kinds: of each; those of one kind, of one metric and unit, tell together how much seeds vary. Each by itself if
-            left out.
-        cases: of each that says something of several cases all of them, and how many are needed; its differences are
-            those of the case that decides.
 
     Raises:
-        ValueError: as `crossed_estimate`, and if numbers of comparisons differ.
+        ValueError: as their estimates, and if the numbers of comparisons and margins differ.
     """
     reached: dict[int, Decided] = {}
-    last = [look_at(len(each)) for each in differences]
+    last = [look_at(each.seeds) for each in comparisons]
     for look in range(max(last, default=0) + 1):
-        estimates = [
-            _estimate(each, shares, LOOKS[look] if look < of_this else None, several)
-            for each, shares, of_this, several in zip(
-                differences, weights, last, cases or [None] * len(differences), strict=True
-            )
-        ]
-        estimates = _of_kinds(estimates, kinds)
         decided = {place for place, each in reached.items() if each.decision.verdict != Verdict.UNDECIDED}
         asked = [place for place, of_this in enumerate(last) if of_this >= look and place not in decided]
+        estimates = [comparisons[place].estimate(LOOKS[look] if look < last[place] else None) for place in asked]
         found = decisions(
-            [estimates[place] for place in asked],
-            [margins[place] for place in asked],
+            estimates,
+            [margin for place, margin in zip(range(len(comparisons)), margins, strict=True) if place in asked],
             RATES[look],
-            others=len(differences) - len(asked),
+            others=len(comparisons) - len(asked),
             decided=len(decided),
         )
-        reached |= {place: Decided(each, estimates[place]) for place, each in zip(asked, found, strict=True)}
-    return [reached[place] for place in range(len(differences))]
-
-
-def _estimate(
-    differences: NDArray[np.float64], weights: ArrayLike | None, seeds: int | None, cases: Cases | None
-) -> Estimate:
-    estimate = crossed_estimate(differences[:seeds], weights)
-    if cases is None:
-        return estimate
-    every, needed = cases
-    return replace(estimate, cases=tuple(crossed_estimate(each[:seeds], weights) for each in every), needed=needed)
-
-
-def _of_kinds(estimates: list[Estimate], kinds: Sequence[Hashable] | None) -> list[Estimate]:
-    found = list(estimates)
-    for kind in dict.fromkeys(kinds or ()):
-        places = [place for place, each in enumerate(kinds or ()) if each == kind]
-        for place, each in zip(places, moderated([estimates[place] for place in places]), strict=True):
-            found[place] = each
-    return found
+        for place, decision, estimate in zip(asked, found, estimates, strict=True):
+            reached[place] = Decided(decision, estimate)
+    return [reached[place] for place in range(len(comparisons))]
 
 
 def decisions(
-    estimates: Sequence[Estimate], margins: Sequence[float], rate: float, *, others: int = 0, decided: int = 0
+    estimates: Sequence[Estimated], margins: Sequence[float], rate: float, *, others: int = 0, decided: int = 0
 ) -> list[Decision]:
     """Verdicts of one look.
 
@@ -169,7 +154,7 @@ def decisions(
     return [Decision(Verdict.UNDECIDED, each.low, each.high, each.level) for each in found]
 
 
-def _decision(estimate: Estimate, margin: float, error: float) -> Decision:
+def _decision(estimate: Estimated, margin: float, error: float) -> Decision:
     low, high = estimate.interval(error)
     if low > 0:
         verdict = Verdict.HIGHER

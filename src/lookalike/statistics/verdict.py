@@ -13,7 +13,7 @@ class Verdict(StrEnum):
     A claim *holds* or not; what a paper says of a figure is so, *yes* or *no*. Hence two pairs of words.
     """
 
-    UNDECIDED = "undecided"  # of all but what is computed: the measurements leave it open
+    UNDECIDED = "undecided"  # of all that is asked of seeds: the measurements leave it open
 
     # Of a difference over seeds.
     HIGHER = "higher"
@@ -28,8 +28,8 @@ class Verdict(StrEnum):
     # Of a figure.
     YES = "yes"
     NO = "no"
-    COMPUTED_YES = "computed: yes"
-    COMPUTED_NO = "computed: no"
+    FIXED_YES = "without seeds: yes"
+    FIXED_NO = "without seeds: no"
     MEASURED = "measured"
 
     # Of a number beside its reference.
@@ -48,8 +48,8 @@ OF_FIGURES = (
     Verdict.NO,
     Verdict.SMALL,
     Verdict.UNDECIDED,
-    Verdict.COMPUTED_YES,
-    Verdict.COMPUTED_NO,
+    Verdict.FIXED_YES,
+    Verdict.FIXED_NO,
     Verdict.MEASURED,
 )
 OF_NUMBERS = (

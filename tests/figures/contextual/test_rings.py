@@ -50,7 +50,7 @@ def test_training_raises_the_accuracy_and_much_noise_lowers_it():
     assert clean > frame["accuracy_untrained"].iloc[0]
     assert clean > noisy
     assert so(checks(frame)[0])
-    assert len(checks(frame)[0].statistic) == 2
+    assert len(checks(frame)[0].cases[0][0]) == 2
     assert frame.equals(data([], OPTIONS))
 
 

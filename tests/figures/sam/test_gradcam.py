@@ -87,7 +87,7 @@ def test_attention_is_held_against_grad_cam_seed_by_seed(more):
                 rows.append({**row, "on_object": share, "hit": share, "object_area": 0.3, "part_area": 0.3})
     checks = GRAD_CAM.checks(pd.DataFrame(rows))
     assert [so(check) for check in checks[:4]] == [more > 0] * 4
-    assert checks[0].statistic == pytest.approx([100 * more - 0.1, 100 * more, 100 * more + 0.1])
+    assert checks[0].cases[0][0] == pytest.approx([100 * more - 0.1, 100 * more, 100 * more + 0.1])
     assert not checks[4].claimed and "50.0 % of the training pictures" in checks[4].says
 
 

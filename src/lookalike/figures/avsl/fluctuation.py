@@ -88,7 +88,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"{100 * means[momentum]:.2g} % against {100 * means[0.0]:.2g} %"
         )
         less = 1 - curves.loc[momentum] / curves.loc[0.0]
-        checked.append(least(less, says, unit="less, in the epoch with the least", margin=0))
+        checked.append(least(less, says, unit="of the change without it is saved, in the worst epoch", margin=0))
         says = (
             f"with momentum {momentum:g} the change is {means[momentum] / means[0.0]:.3f} of that without; any average "
             f"of independent batches would change by {independent_change(momentum):.3f} of it"

@@ -117,7 +117,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         shares: Any = below.loc[quantity]
         listed = ", ".join(f"{share:.1f} % on level {level}" for level, share in shares.mean(axis=1).items())
         says = f"few (at most {100 * FEW:.0f} %) {what}: {listed}"
-        checked.append(least(100 * FEW - shares, says, unit="points below the limit, of the level with most", margin=0))
+        checked.append(least(100 * FEW - shares, says, unit="points to spare on the level with most", margin=0))
     of_level = frame.groupby("level")[["of_pair", "steepest"]].mean()
     listed = ", ".join(
         f"{100 * row['of_pair']:.2g} % on level {level}, where |α| is up to {row['steepest']:.2g}"

@@ -103,21 +103,21 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"L_context is about linear in 1 - mAP: correlation {correlation.mean():.2f} (at least {LINEAR:g}) over "
             f"the measured epochs of {measured['lambda'].nunique()} trainings",
             correlation - LINEAR,
-            unit=f"above {LINEAR:g}",
+            unit="to spare",
             margin=0,
         ),
         least(
             cases,
             f"trainings run from upper right to bottom left: {int(both.sum())} of {len(both)} lower both between their "
             "first and last measured epoch",
-            unit="of its first value, by the least of both falls of all trainings",
+            unit="of the first value, in the smallest fall of all",
             margin=0,
         ),
         over_seeds(
             f"without mini-batches L_context decreases almost monotonically at λ = {highest:g}: "
             f"{100 * upwards[highest].mean():.1f} % of its way goes upwards (limit {100 * MONOTONE:.0f} %)",
             100 * (MONOTONE - upwards[highest]),
-            unit="points below the limit",
+            unit="points to spare",
             margin=0,
         ),
         over_seeds(

@@ -121,7 +121,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"{len(ways)} draws (smallest pull {least:.3g} per rad; minimum at {reached:.0f}° on average)"
         )
         claimed = loss == "contextual"
-        checked.append(Check(says, pulled == len(ways) if claimed else None, claimed, computed=True))
+        checked.append(Check(says, pulled == len(ways) if claimed else None, claimed))
     return checked
 
 

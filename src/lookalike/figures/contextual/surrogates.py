@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Check, Figure, Run
-from lookalike.figures.parts.trends import above, chosen
+from lookalike.figures.parts.trends import best_within
 from lookalike.files import read_json
 
 if TYPE_CHECKING:
@@ -144,9 +144,9 @@ def checks_summary(frame: pd.DataFrame) -> list[Check]:
             f"{NAMES[loss]} {_percent(best[loss])} ({_percent(median[loss])})" for loss in map(str, best.index)
         )
         checked.append(
-            above(
-                chosen(of_seed[ours], pd.Series.idxmax),
-                of_seed[~ours],
+            best_within(
+                of_seed,
+                of_seed.index[ours],
                 f"on {dataset} the contextual loss at its best is above every AP surrogate at its best; best test R@1 "
                 f"at λ > 0, in brackets the median: {listed}",
             )

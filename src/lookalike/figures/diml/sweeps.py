@@ -29,7 +29,7 @@ def check_candidates(frame: pd.DataFrame) -> list[Check]:
         least(
             SATURATED - either_way,
             f"P@1 is saturated at K = 100: K = 500 differs by at most {SATURATED:g} points",
-            unit="points from the largest difference to the limit",
+            unit="points to spare",
             margin=0,
         ),
     ]

@@ -222,7 +222,6 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         Check(
             f"every plan moves a mass of one: |sum T - 1| is at most {positives['mass_error'].max():.1g}",
             bool(positives["mass_error"].max() < 1e-4),
-            computed=True,
         ),
     ]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import isnan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lookalike.figures.parts.form import Check
-from lookalike.statistics.decisions import MARGIN, Cases, Decided, decide
+from lookalike.statistics.cases import Cases
+from lookalike.statistics.decisions import MARGIN, Decided, decide
 from lookalike.statistics.verdict import Verdict
 
 OF_A_MEAN = {Verdict.HIGHER: Verdict.YES, Verdict.LOWER: Verdict.NO, Verdict.EQUAL: Verdict.NO}
@@ -32,47 +32,31 @@ class Finding:
 def findings(checks: Sequence[Check]) -> list[Finding]:
     """Verdicts on all checks; those over seeds share the rate of false ones, see `lookalike.statistics.decisions`.
 
-    Three seeds tell little of how much seeds vary, so the checks of one unit tell it together.
-
     Args:
         checks: of all figures of a scale.
     """
-    random = [check for check in checks if len(check.statistic)]
-    reached = iter(
-        decide(
-            [_column(check.statistic) for check in random],
-            [None] * len(random),
-            [check.margin for check in random],
-            [check.unit for check in random],
-            [_cases(check) if check.cases else None for check in random],
-        )
-    )
-    return [_of_seeds(check, next(reached)) if len(check.statistic) else Finding(_fixed(check), "") for check in checks]
-
-
-def _column(values: Sequence[float]) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=np.float64)[:, None]
-
-
-def _cases(check: Check) -> Cases:
-    return [_column(case) for case in check.cases], check.needed or len(check.cases)
+    asked = [(check, Cases(np.array(check.cases), check.needed)) for check in checks if check.cases]
+    reached = decide([cases for _, cases in asked], [check.margin for check, _ in asked])
+    of_seeds = iter(_of_seeds(*each, found) for each, found in zip(asked, reached, strict=True))
+    return [next(of_seeds) if check.cases else Finding(_fixed(check), "") for check in checks]
 
 
 def _fixed(check: Check) -> Verdict:
     if check.holds is None:
         return Verdict.UNDECIDED if check.claimed else Verdict.MEASURED
-    if check.computed:
-        return Verdict.COMPUTED_YES if check.holds else Verdict.COMPUTED_NO
-    return Verdict.YES if check.holds else Verdict.NO
+    return Verdict.FIXED_YES if check.holds else Verdict.FIXED_NO
 
 
-def _of_seeds(check: Check, reached: Decided) -> Finding:
+def _of_seeds(check: Check, cases: Cases, reached: Decided) -> Finding:
     decision, estimate = reached.decision, reached.estimate
     verdict = OF_A_MEAN.get(decision.verdict, decision.verdict)
     if isnan(decision.low):
         return Finding(verdict, f"{number(estimate.mean)} {check.unit}, one seed")
     ends = f"{number(decision.low)} to {number(decision.high)}"
-    level = f"{100 * decision.level:.1f} % interval {ends}, {estimate.seeds} seeds{_margin(check)}"
+    seeds = f"{estimate.seeds} seeds"
+    if estimate.seeds < cases.seeds:
+        seeds = f"the first {estimate.seeds} of {cases.seeds} seeds; over all {number(cases.mean)}"
+    level = f"{100 * decision.level:.1f} % interval {ends}, {seeds}{_margin(check)}"
     return Finding(verdict, f"{number(estimate.mean)} {check.unit} ({level})")
 
 

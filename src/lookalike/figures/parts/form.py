@@ -52,26 +52,22 @@ class Check:
 
     Attributes:
         says: what is said and what was found, with its numbers.
-        holds: whether it is so, where no seed could change it; ``None`` for all others.
+        holds: whether it is so, where no seed is asked: by a formula, or as measured once; ``None`` for all others.
         claimed: whether anything is.
-        computed: whether it follows from a formula alone.
-        statistic: a number per seed, in their order; claimed is that their mean is above zero.
-        unit: of the statistic, which says what it is where it is no plain difference.
+        cases: a number per seed of each case, in groups, ``(G, K, S)`` as for `lookalike.statistics.cases.Cases`:
+            claimed is that of one group all are above zero; most often there is a single one.
+        needed: where it is claimed of so many of a single group, and of their mean.
+        unit: of the numbers, which says what they are where they are no plain differences.
         margin: below which, either way, the mean counts as small; 0 where no size counts so.
-        cases: where the claim is that several things are above zero, a number per seed of each; ``statistic`` is then
-            of the one that the other seeds choose.
-        needed: of how many of them; of all where it is left out.
     """
 
     says: str
     holds: bool | None = None
     claimed: bool = True
-    computed: bool = False
-    statistic: Sequence[float] = ()
+    cases: Sequence[Sequence[Sequence[float]]] = ()
+    needed: int | None = None
     unit: str = "points"
     margin: float = MARGIN
-    cases: Sequence[Sequence[float]] = ()
-    needed: int | None = None
 
 
 @dataclass(frozen=True)

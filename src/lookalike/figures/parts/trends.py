@@ -1,19 +1,18 @@
 """What series of measurements say of a claim: one number per seed, above zero where the claim is so.
 
-Statistics that choose among cases, such as the best value or the worst case, would profit from noise if they were read
-where they are chosen. For each seed the choice is made by the other seeds, and read in this one. So a worst case is no
-worse than the worst, which would favour the claim that all are above zero: that one is held by all cases together.
+What is said of several cases, such as a best value or a worst case, is decided by all of them, see
+`lookalike.statistics.cases`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from itertools import chain, permutations
-from math import isfinite
+from collections.abc import Collection, Hashable, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from lookalike.figures.parts.form import Check
 from lookalike.statistics.decisions import MARGIN
@@ -29,15 +28,7 @@ def table(frame: pd.DataFrame, x: str, metric: str) -> Any:
     return 100 * frame.pivot_table(index=x, columns="seed", values=metric).sort_index()
 
 
-def over_seeds(
-    says: str,
-    values: Any,
-    *,
-    unit: str = "points",
-    margin: float = MARGIN,
-    cases: Any = None,
-    needed: int | None = None,
-) -> Check:
+def over_seeds(says: str, values: Any, *, unit: str = "points", margin: float = MARGIN) -> Check:
     """A check of a number per seed.
 
     Args:
@@ -45,23 +36,16 @@ def over_seeds(
         values: series over the seeds, claimed to be above zero.
         unit: of the values.
         margin: below which their mean is small.
-        cases: a `table` of all that is claimed to be above zero, where ``values`` are of the row that decides.
-        needed: of how many rows it is claimed; of all where it is left out.
 
     Returns:
         The check; one that stays undecided, and says so, where a seed gives no finite number.
     """
-    statistic = tuple(float(value) for value in values)
-    every = () if cases is None else tuple(tuple(map(float, row)) for row in cases.to_numpy())
-    if not all(map(isfinite, chain(statistic, *every))):
-        found = ", ".join(f"{value:.3g}" for value in statistic)
-        return Check(f"{says} (undecided, as a seed gives no finite number: {found} {unit})")
-    return Check(says, statistic=statistic, unit=unit, margin=margin, cases=every, needed=needed)
+    return _check(says, np.asarray(values, dtype=np.float64)[None, None], unit=unit, margin=margin)
 
 
-def least(cases: Any, says: str, *, unit: str, margin: float = MARGIN) -> Check:
+def least(cases: Any, says: str, *, unit: str = "points", margin: float = MARGIN) -> Check:
     """Whether all rows of a `table` are above zero: the least of them is."""
-    return over_seeds(says, chosen(cases, pd.Series.idxmin), unit=unit, margin=margin, cases=cases)
+    return _check(says, cases.to_numpy(dtype=np.float64)[None], unit=unit, margin=margin)
 
 
 def rising(values: Any, says: str) -> Check:
@@ -89,62 +73,43 @@ def always(differences: Sequence[pd.Series[float]], says: str) -> Check:
 
 
 def mostly(differences: Sequence[pd.Series[float]], says: str) -> Check:
-    """Whether `MOST` of several differences over the seeds are above zero, and so is their mean: the lesser of that
-    mean and of the case that most of them reach is.
-    """
+    """Whether `MOST` of several differences over the seeds are above zero, and so is their mean."""
     cases = _cases(differences)
-
-    def lesser(means: pd.Series[float]) -> Hashable:
-        reached = means.drop("mean").sort_values().index[int((1 - MOST) * len(cases))]
-        return means[[reached, "mean"]].idxmin()
-
-    together = pd.concat([cases, cases.mean().to_frame("mean").T])
-    return over_seeds(
+    return _check(
         f"{says}: {_counted(cases)}",
-        chosen(together, lesser),
-        unit="points on average and in most cases",
-        cases=cases,
+        cases.to_numpy(dtype=np.float64)[None],
         needed=len(cases) - int((1 - MOST) * len(cases)),
+        unit="points on average and in most cases",
     )
 
 
 def best_within(values: Any, inside: Collection[Hashable], says: str) -> Check:
-    """Whether the best row of a `table` is one of those inside: the best of them is above the best of the others."""
-    means, among = values.mean(axis=1), values.index.isin(list(inside))
-    return above(
-        chosen(values[among], pd.Series.idxmax),
-        values[~among],
-        f"{says}: the highest mean, {means.max():.1f} %, is at {_named(means.idxmax())}",
-        unit="points from the best outside to the best inside",
-    )
+    """Whether the best row of a `table` is one of those inside: the best of them is above all others."""
+    among = values.index.isin(list(inside))
+    own, others = values[among].to_numpy(), values[~among].to_numpy()
+    return _check(says, own[:, None] - others[None], unit="points from the best outside to the best inside")
 
 
-def above(values: pd.Series[float], others: Any, says: str, *, unit: str = "points") -> Check:
+def highest(values: Any) -> str:
+    """Where the mean of a `table` is highest."""
+    means = values.mean(axis=1)
+    return f"the highest mean, {means.max():.1f} %, is at {_named(means.idxmax())}"
+
+
+def above(values: pd.Series[float], others: Any, says: str) -> Check:
     """Whether a number per seed is above every row of a `table`: above the highest of them."""
-    return over_seeds(says, values - chosen(others, pd.Series.idxmax), unit=unit, cases=values - others)
+    return least(values - others, says)
 
 
 def flat(values: Any, limit: float, says: str) -> Check:
-    """Whether the rows of a `table` vary by at most ``limit`` points: highest less lowest is below it."""
-    spread = chosen(values, pd.Series.idxmax) - chosen(values, pd.Series.idxmin)
-    return over_seeds(
-        f"{says}: it varies by {spread.mean():.1f} points (limit {limit:g})",
-        limit - spread,
-        unit="points below the limit",
+    """Whether the rows of a `table` vary by at most ``limit`` points: the difference of any two of them is below it."""
+    means = values.mean(axis=1)
+    return least(
+        pd.DataFrame([limit - (values.loc[one] - values.loc[two]) for one, two in permutations(values.index, 2)]),
+        f"{says}: means lie within {means.max() - means.min():.1f} points (limit {limit:g})",
+        unit="points to spare",
         margin=0,
-        cases=pd.DataFrame([limit - (values.loc[one] - values.loc[two]) for one, two in permutations(values.index, 2)]),
     )
-
-
-def chosen(values: Any, choose: Callable[[pd.Series[float]], Hashable]) -> pd.Series[float]:
-    """For each seed the row of a `table` that ``choose`` takes from the means of the other seeds; of the only one its
-    own.
-    """
-    taken = {}
-    for seed in values.columns:
-        others = values.drop(columns=seed) if values.shape[1] > 1 else values
-        taken[seed] = values.loc[choose(others.mean(axis=1)), seed]
-    return pd.Series(taken)
 
 
 def groups(frame: pd.DataFrame, by: list[str]) -> list[tuple[Any, pd.DataFrame]]:
@@ -157,6 +122,15 @@ def value_range(values: Any, metric: str, label: str) -> Check:
     means = values.mean(axis=1)
     says = f"{metric} varies by {means.max() - means.min():.1f} points; it is highest, {means.max():.1f} %, at "
     return Check(f"{says}{label} = {means.idxmax():g}", claimed=False)
+
+
+def _check(
+    says: str, cases: NDArray[np.float64], *, unit: str, margin: float = MARGIN, needed: int | None = None
+) -> Check:
+    if not np.isfinite(cases).all():
+        found = ", ".join(f"{value:.3g}" for value in cases[~np.isfinite(cases).all(axis=2)][0])
+        return Check(f"{says} (undecided, as a seed gives no finite number: {found} {unit})")
+    return Check(says, cases=cases.tolist(), needed=needed, unit=unit, margin=margin)
 
 
 def _cases(differences: Sequence[pd.Series[float]]) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 from lookalike.own.recommend.rows import METRICS, Row
 from lookalike.statistics.crossed import crossed_estimate
 from lookalike.statistics.decisions import RATES, Decided, decisions, margin_of
-from lookalike.statistics.moderated import moderated
 from lookalike.statistics.verdict import Verdict
 from lookalike.text import counted
 
@@ -131,7 +130,7 @@ def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0]) -> li
         metric: one of `METRICS`.
     """
     differences = [row.of_classes[metric] - reference.of_classes[metric] for row in rows]
-    estimates = moderated([crossed_estimate(each, reference.queries) for each in differences])
+    estimates = [crossed_estimate(each, reference.queries) for each in differences]
     decided = decisions(estimates, [margin_of(metric)] * len(rows), sum(RATES))
     return [Decided(*pair) for pair in zip(decided, estimates, strict=True)]
 
