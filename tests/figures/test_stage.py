@@ -101,6 +101,8 @@ def test_the_origin_of_a_picture_names_data_scale_and_seeds():
     runs = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in (0, 2)]
     assert origin(runs[:1], "mini: small") == "birds (stands for cub); mini: small; one seed: 0"
     assert origin(runs, "mini: small") == "birds (stands for cub); mini: small; seeds 0, 2"
+    assert origin(runs, "mini: small", example=True).endswith("; pictures of seed 0, numbers of seeds 0, 2")
+    assert origin(runs[:1], "mini: small", example=True).endswith("; one seed: 0")
     many = [Run("margin", "cub", "birds", seed, "metrics", "x.json") for seed in range(20)]
     assert origin(many, "mini: small") == "birds (stands for cub); mini: small; seeds 0 to 19"
     assert origin([], "mini: small") == "computed for this figure, the same at every scale"

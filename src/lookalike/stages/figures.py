@@ -37,6 +37,22 @@ def figures(
     Raises:
         ValueError: from the figure's own function, for options or files that do not fit.
     """
+    read = [Run(**run, path=path) for run, path in zip(runs, files, strict=True)]
+    with replacing(f"{output}.csv") as path:
+        FIGURES[name].data(read, entry.get("options", {})).to_csv(path, index=False, float_format="%.6g")
+    draw(name, entry, read, scale=scale, output=output)
+
+
+def draw(name: str, entry: Mapping[str, Any], read: Sequence[Run], *, scale: str, output: str) -> None:
+    """The picture of a figure and what was checked, from its written data; so whoever has these can draw the same.
+
+    Args:
+        name: as for `figures`, like the rest.
+        entry: of the figure.
+        read: the runs that its data are of.
+        scale: what the scale calls itself.
+        output: path without extension, of which ``.csv`` is there.
+    """
     from lookalike.figures.parts.style import (  # matplotlib, which only a drawing job pays for
         KINDS,
         entitle,
@@ -44,15 +60,11 @@ def figures(
         style,
     )
 
-    figure = FIGURES[name]
-    read = [Run(**run, path=path) for run, path in zip(runs, files, strict=True)]
-    with replacing(f"{output}.csv") as path:
-        figure.data(read, entry.get("options", {})).to_csv(path, index=False, float_format="%.6g")
-    frame = pd.read_csv(f"{output}.csv")  # so that whoever has the file can draw and check the same
+    figure, frame = FIGURES[name], pd.read_csv(f"{output}.csv")
     title = f"{entry['place']}: {entry['title']}"
     with style():
         picture = figure.draw(frame)
-        entitle(picture, title, origin(read, scale).replace("`", ""))
+        entitle(picture, title, origin(read, scale, example=figure.example).replace("`", ""))
         for kind in KINDS:
             with replacing(f"{output}.{kind}") as path:
                 save(picture, path, kind)

@@ -68,5 +68,5 @@ def test_the_picture_has_a_line_per_lambda_with_the_measured_epochs_on_the_right
     runs = [history(lam, [0.4, 0.3, 0.2, 0.1], [0.5, 0.6], seed) for lam in (0.0, 0.4, 1.0) for seed in (0, 1)]
     with style():
         left, right = draw(data(runs, {})).axes
-    assert [len(line.get_xdata()) for line in left.get_lines()] == [4, 4, 4]
-    assert [list(line.get_ydata()) for line in right.get_lines()] == [[50.0, 60.0]] * 3
+    assert [len(bars.lines[0].get_xdata()) for bars in left.containers] == [4, 4, 4]
+    assert [list(bars.lines[0].get_ydata()) for bars in right.containers] == [[50.0, 60.0]] * 3

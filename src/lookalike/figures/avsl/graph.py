@@ -28,7 +28,7 @@ PARTS = {
     "unreliable": ("#000000", "-"),
     "below": ("#0072B2", "-"),
 }
-WORDS = "p reliability, δ difference of the pair, λ share of δ in the distance; edge: weight below the unreliable node"
+WORDS = "p reliability, δ difference of the pair, λ weight of δ in the distance; edge: weight below the unreliable node"
 EXACT = 1e-3  # relative error up to which the sums count as equal; they are summed in single precision
 
 
@@ -182,4 +182,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     return [*checked, Check(says, bool(distance_error <= EXACT))]
 
 
-GRAPH = Figure(data, draw, checks)
+GRAPH = Figure(data, draw, checks, example=True)

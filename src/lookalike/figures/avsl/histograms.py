@@ -126,4 +126,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     return [*checked, Check(f"of the variance of p over nodes and pairs the pair explains {listed}", claimed=False)]
 
 
-HISTOGRAMS = Figure(data, draw, checks)
+HISTOGRAMS = Figure(data, draw, checks, example=True)

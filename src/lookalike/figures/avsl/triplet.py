@@ -154,4 +154,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     return checked
 
 
-TRIPLET = Figure(data, draw, checks)
+TRIPLET = Figure(data, draw, checks, example=True)

@@ -65,6 +65,8 @@ def draw(frame: pd.DataFrame) -> Picture:
         look = looks[lam]
         appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
         left.plot(1 - points["mAP"], points["contextual"], **appearance, label=f"{lam:g}")
+        errors = {"xerr": points["mAP_std"], "yerr": points["contextual_std"]} if points["seeds"].min() > 1 else {}
+        left.errorbar(1 - points["mAP"], points["contextual"], **errors, fmt="none", ecolor=look.colour, elinewidth=0.4)
         left.plot(1 - points["mAP"].iloc[-1:], points["contextual"].iloc[-1:], look.marker, color=look.colour, ms=5.5)
     left.set_xlabel("1 - mAP")
     left.set_ylabel("$L_{context}$")
@@ -123,14 +125,22 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         over_seeds(
             f"at λ = {lowest:g} it is noisier: {100 * upwards[lowest].mean():.1f} % of its way goes upwards",
             100 * (upwards[lowest] - upwards[highest]),
+            margin=0,
         ),
     ]
 
 
 def _measured(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds at the epochs in which the test pictures were searched."""
+    """Means and standard deviations over the seeds at the epochs in which the test pictures were searched."""
     points = frame[frame["trained_on"] == BATCHES].dropna(subset=["mAP"])
-    return points.groupby(["lambda", "step"])[["contextual", "mAP"]].mean().reset_index()
+    groups = points.groupby(["lambda", "step"])
+    return groups.agg(
+        contextual=("contextual", "mean"),
+        contextual_std=("contextual", "std"),
+        mAP=("mAP", "mean"),
+        mAP_std=("mAP", "std"),
+        seeds=("seed", "size"),
+    ).reset_index()
 
 
 def _upwards(points: pd.DataFrame) -> pd.Series[float]:

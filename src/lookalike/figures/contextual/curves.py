@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.measured import plot_means
 from lookalike.figures.parts.trends import over_seeds
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def histories(runs: Sequence[Run], columns: Sequence[str]) -> pd.DataFrame:
 
 
 def draw(frame: pd.DataFrame) -> Picture:
-    """Both curves over the epochs, a line per lambda, means over the seeds."""
+    """Both curves over the epochs, a line per lambda, means over the seeds with error bars."""
     from matplotlib.ticker import MaxNLocator
 
     from lookalike.figures.parts.style import LOOKS, legend_below, panels
@@ -61,9 +62,8 @@ def draw(frame: pd.DataFrame) -> Picture:
     figure, axes = panels(1, 2, height=2.1)
     for panel, (column, label) in zip(axes[0], CURVES.items(), strict=True):
         for look, (lam, points) in zip(LOOKS, frame.groupby("lambda"), strict=False):
-            curve = points.groupby("epoch")[column].mean().dropna() * (1 if column == "contextual" else 100)
-            appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
-            panel.plot(curve.index, curve, **appearance, label=f"λ = {lam:g}")
+            times = 1 if column == "contextual" else 100
+            plot_means(panel, points, "epoch", column, look, f"λ = {lam:g}", times=times)
         panel.set_xlabel("epoch")
         panel.set_ylabel(label)
         panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))

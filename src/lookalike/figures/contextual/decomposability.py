@@ -109,7 +109,7 @@ def measured(embeddings: Tensor, labels: Tensor, k: int, options: Mapping[str, A
 
 
 def draw(frame: pd.DataFrame) -> Picture:
-    """R@1 at the end over lambda, and the curves of both extremes: a colour per batch size, a line per lambda."""
+    """MAP@R at the end over lambda, and the curves of both extremes: a colour per batch size, a line per lambda."""
     from matplotlib.lines import Line2D
 
     from lookalike.figures.parts.style import LOOKS, panels
@@ -121,10 +121,10 @@ def draw(frame: pd.DataFrame) -> Picture:
     colours = {size: look.colour for look, size in zip(LOOKS, sizes, strict=False)}
     lines: dict[float, Any] = {0.0: "--", 1.0: "-"}
     for look, size in zip(LOOKS, sizes, strict=False):
-        plot_means(axes[0, 0], last[last["series"] == size], "lam", "R@1", look, "")
+        plot_means(axes[0, 0], last[last["series"] == size], "lam", "MAP@R", look, "")
     widen(axes[0, 0])
     axes[0, 0].set_xlabel("λ")
-    axes[0, 0].set_ylabel("R@1 at the end (%)")
+    axes[0, 0].set_ylabel("MAP@R at the end (%)")
     for panel, (column, label) in zip((axes[0, 1], axes[1, 0], axes[1, 1]), CURVES.items(), strict=True):
         for size in (sizes[0], sizes[-1]):
             for lam, line in lines.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.measured import plot_means, widen
 from lookalike.figures.parts.trends import best_within
 from lookalike.files import read_json
 
@@ -61,10 +62,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def draw_grid(frame: pd.DataFrame) -> Picture:
-    """A row of panels per rate, on the left the training pictures; a line per margin, over lambda.
-
-    All axes go from 0 to 100 %, so that the pictures of all losses and data sets can be laid beside each other.
-    """
+    """A row of panels per rate, on the left the training pictures; a line per margin, over lambda."""
     from lookalike.figures.parts.style import LOOKS, legend_below, panels
 
     rates = _rates(frame)
@@ -73,15 +71,13 @@ def draw_grid(frame: pd.DataFrame) -> Picture:
         points_of_rate = frame if pd.isna(rate) else frame[frame["rate"] == rate]
         for panel, (metric, label) in zip(row, METRICS.items(), strict=True):
             for look, (margin, points) in zip(LOOKS, points_of_rate.groupby("margin"), strict=False):
-                line = 100 * points.groupby("lambda")[metric].mean()
-                appearance = {"color": look.colour, "marker": look.marker, "linestyle": look.line}
-                panel.plot(line.index, line, **appearance, label=f"δ+ = {margin:g}")
+                plot_means(panel, points, "lambda", metric, look, f"δ+ = {margin:g}")
             panel.set_ylabel(label)
-            panel.set_ylim(0, 100)
             if not pd.isna(rate):
                 panel.set_title(f"rate {rate:g}")
     for panel in axes[-1]:
         panel.set_xlabel("λ")
+    widen(axes[0, 0])  # of all panels, which share it
     legend_below(figure, axes[0, 0], columns=3)
     return figure
 
@@ -108,24 +104,44 @@ def checks_grid(frame: pd.DataFrame) -> list[Check]:
 
 
 def draw_summary(frame: pd.DataFrame) -> Picture:
-    """A panel per data set: the test R@1 of all points of a loss in one line, the best of them larger."""
+    """A panel per data set: the test R@1 of all points of a loss in one line, the best larger and with error bars."""
+    from matplotlib.lines import Line2D
+
     from lookalike.figures.parts.style import LOOKS, REFERENCE, panels
 
     points = _points(frame)
     datasets, losses = list(points["dataset"].unique()), list(points["loss"].unique())
-    figure, axes = panels(1, len(datasets), height=1.9, sharey=True)
+    figure, axes = panels(1, len(datasets), height=2.3, sharey=True)
     for panel, dataset in zip(axes[0], datasets, strict=True):
         of_dataset = points[points["dataset"] == dataset]
         panel.axvline(100 * of_dataset.loc[of_dataset["lambda"] == 0, "R@1"].max(), color=REFERENCE, linestyle=":")
         for height, loss in enumerate(losses):
-            tuned = 100 * of_dataset.loc[(of_dataset["loss"] == loss) & (of_dataset["lambda"] > 0), "R@1"]
-            look = LOOKS[height]
-            panel.plot(tuned, [height] * len(tuned), look.marker, color=look.colour, markersize=3, alpha=0.5, mew=0)
-            panel.plot(tuned.max(), height, look.marker, color=look.colour, markersize=5, clip_on=False)
+            tuned = of_dataset[(of_dataset["loss"] == loss) & (of_dataset["lambda"] > 0)]
+            if tuned.empty:
+                continue
+            look, reached, best = LOOKS[height], 100 * tuned["R@1"], tuned.loc[tuned["R@1"].idxmax()]
+            panel.plot(reached, [height] * len(reached), look.marker, color=look.colour, ms=3, alpha=0.5, mew=0)
+            panel.errorbar(
+                100 * best["R@1"],
+                height,
+                xerr=None if pd.isna(best["deviation"]) else 100 * best["deviation"],
+                fmt=look.marker,
+                color=look.colour,
+                markersize=5,
+                capsize=1.5,
+                elinewidth=0.6,
+            )
         panel.set_title(dataset.removeprefix("figurines_"))
         panel.set_xlabel("test R@1 (%)")
     axes[0, 0].set_yticks(range(len(losses)), [NAMES[loss] for loss in losses])
     axes[0, 0].set_ylim(len(losses) - 0.5, -0.5)
+    of_all: dict[str, Any] = {"color": REFERENCE, "marker": LOOKS[0].marker, "linestyle": ""}
+    handles = [
+        Line2D([], [], **of_all, markersize=3, alpha=0.5, mew=0, label="of the grid"),
+        Line2D([], [], **of_all, markersize=5, label="the best"),
+        Line2D([], [], color=REFERENCE, linestyle=":", label="contrastive alone"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, columnspacing=1.0)
     return figure
 
 
@@ -159,9 +175,9 @@ def _rates(frame: pd.DataFrame) -> list[float]:
 
 
 def _points(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds."""
+    """Means over the seeds, and the standard deviation of the test R@1."""
     groups = frame.groupby(["dataset", *POINT, "again"], sort=False, dropna=False)
-    return groups[list(METRICS)].mean().reset_index()
+    return groups[list(METRICS)].mean().assign(deviation=groups["R@1"].std()).reset_index()
 
 
 def _place(point: pd.Series[Any]) -> str:

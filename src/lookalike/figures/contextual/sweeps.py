@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.figures.contextual.seen import SEEN, UNSEEN, draw_losses, draw_weights
-from lookalike.figures.contextual.variants import FULL, draw_variants
+from lookalike.figures.contextual.variants import FULL, NAMES, draw_variants
 from lookalike.figures.parts.form import Check, Figure
 from lookalike.figures.parts.measured import best, read_measured, shown
 from lookalike.figures.parts.one_at_a_time import Panels, varied
@@ -91,7 +91,7 @@ def check_variants(frame: pd.DataFrame) -> list[Check]:
                 table(of_dataset[of_dataset["variant"] == name], "lambda", "R@1") for name in (FULL, variant)
             )
             gains += [full.loc[lam] - changed.loc[lam] for lam in full.index]
-        checked.append(mostly(gains, f"the full loss is better than {variant.replace('_', ' ')}"))
+        checked.append(mostly(gains, f"the full loss is better than {NAMES[variant]}"))
     return checked
 
 

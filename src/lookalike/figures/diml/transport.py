@@ -226,4 +226,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     ]
 
 
-TRANSPORT = Figure(data, draw, checks)
+TRANSPORT = Figure(data, draw, checks, example=True)

@@ -45,19 +45,24 @@ def caption(before: str, checks: Sequence[Check], found: Sequence[Finding]) -> s
     return f"{before}\n\n**Here:**\n\n" + "\n".join(lines) + "\n"
 
 
-def origin(runs: Sequence[Run], scale: str) -> str:
+def origin(runs: Sequence[Run], scale: str, *, example: bool = False) -> str:
     """Data sets, scale and seeds behind a figure, in a line of text.
 
     Args:
         runs: that the figure reads.
         scale: what the scale calls itself.
+        example: whether its pictures are of the first seed alone.
     """
     if not runs:
         return "computed for this figure, the same at every scale"
     sets = [
         run.dataset if run.dataset == run.published else f"{run.dataset} (stands for {run.published})" for run in runs
     ]
-    return f"{', '.join(dict.fromkeys(sets))}; {scale}; {_seeds(sorted({run.seed for run in runs}))}"
+    seeds = sorted({run.seed for run in runs})
+    named = _seeds(seeds)
+    if example and len(seeds) > 1:
+        named = f"pictures of seed {seeds[0]}, numbers of {named}"
+    return f"{', '.join(dict.fromkeys(sets))}; {scale}; {named}"
 
 
 def _seeds(seeds: Sequence[int]) -> str:

@@ -78,8 +78,10 @@ class Figure:
         data: the runs and the options of the entry to a tidy frame, one row per point.
         draw: that frame, as it was written and read again, to a picture in the common style.
         checks: that frame to what holds of the paper's claims.
+        example: whether the picture is of the first seed, as pictures and maps are of one model; numbers are of all.
     """
 
     data: Callable[[Sequence[Run], Mapping[str, Any]], pd.DataFrame]
     draw: Callable[[pd.DataFrame], Picture]
     checks: Callable[[pd.DataFrame], list[Check]]
+    example: bool = False

@@ -73,9 +73,22 @@ def widen(panel: Axes) -> None:
         panel.set_ylim(low, low + SPAN)
 
 
-def plot_means(panel: Axes, points: pd.DataFrame, x: str, metric: str, look: Look, label: str) -> None:
-    """A line of means over the seeds in percent, with the standard deviation as error bars where there are several."""
-    over_seeds = 100 * points.groupby(x)[metric].agg(["mean", "std"])
+def plot_means(
+    panel: Axes, points: pd.DataFrame, x: str, metric: str, look: Look, label: str, *, times: float = 100
+) -> None:
+    """A line of means over the seeds, with the standard deviation as error bars where there are several.
+
+    Args:
+        panel: to draw in.
+        points: rows of a seed and a value of ``x`` each.
+        x: column of the axis.
+        metric: column of the values; rows without one are left out.
+        look: of the line.
+        label: of it.
+        times: what values are multiplied by, 100 for percent.
+    """
+    points = points.dropna(subset=[metric])
+    over_seeds = times * points.groupby(x)[metric].agg(["mean", "std"])
     several = len(set(points["seed"])) > 1
     panel.errorbar(
         over_seeds.index,

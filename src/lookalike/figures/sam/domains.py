@@ -134,4 +134,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     return checked
 
 
-DOMAINS = Figure(data, draw, checks)
+DOMAINS = Figure(data, draw, checks, example=True)

@@ -211,4 +211,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     ]
 
 
-GRAD_CAM = Figure(data, draw, checks)
+GRAD_CAM = Figure(data, draw, checks, example=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 RATIOS = {"mean_iou": "mean IoU", "binary_iou": "binary IoU"}
 INCHES = 0.62  # side of a tile
-TITLE, WORDS = 11, 17  # characters in a line above a tile, and below
+TITLE, WORDS = 11, 12  # characters in a line above a tile, and below
 WHOLE = 0.95  # share of a picture from which a region counts as all of it
 TRAITS = "traits.csv"  # of figurines: what their classes look like
 
@@ -216,4 +216,4 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     return checked
 
 
-SEGMENTATIONS = Figure(data, draw, checks)
+SEGMENTATIONS = Figure(data, draw, checks, example=True)
