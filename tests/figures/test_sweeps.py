@@ -66,7 +66,7 @@ def test_every_figure_of_metrics_is_drawn_from_all_its_runs(tmp_path, name, seed
 
 def test_figures_are_of_several_seeds_also_where_tables_are_of_one():
     plan, entries = figures_of(0)
-    assert {run["seed"] for run in figure_runs(plan, entries["avsl_5b"])} == {0, 1, 2}
+    assert {run["seed"] for run in figure_runs(plan, entries["contextual_18"])} == {0, 1, 2}
 
 
 def test_half_a_point_of_one_seed_is_no_trend():

@@ -68,6 +68,7 @@ def test_of_a_single_seed_nothing_is_known():
         (np.array([[0.0], [0.5], [-1.0]]) - np.array([0.0, 0.2, 0.4]), None, 0.1),
         (np.array([[5.0] * 5 + [0.0] * 3]), 6, 0.0),
         (np.array([[0.0] * 6 + [-5.0] * 2]), 6, -1.25),  # the mean decides
+        (np.array([[12.0] + [0.0] * 5 + [-5.0] * 2]), 6, 0.0),  # the sixth decides, one of five alike
         (np.zeros((1, 8)), 6, 0.0),
     ],
 )
@@ -78,7 +79,7 @@ def test_each_end_misses_no_more_than_half_the_error(means, needed, true, seeds)
         low, high = Cases(means[..., None] + rng.normal(size=(*means.shape, seeds)), needed).interval(ERROR)
         missed += low > true, high < true
     limit = ERROR / 2
-    assert (missed / drawn <= limit + 2.5 * np.sqrt(limit / drawn)).all()
+    assert (missed / drawn <= limit + 2.5 * np.sqrt(limit / drawn)).all()  # deviations of this simulation
 
 
 @pytest.mark.parametrize(

@@ -119,11 +119,13 @@ def test_intervals_miss_no_more_than_they_say_and_are_no_wider_than_they_must(se
 
 @pytest.mark.parametrize("deviations", [(0.34, 8.4, 14.0), (0.65, 7.2, 15.0), (0.52, 9.6, 22.0)])
 @pytest.mark.parametrize(("seeds", "classes"), [(3, 50), (3, 200), (10, 50), (10, 200)])
-def test_with_the_deviations_of_the_claims_they_cover_within_two_points_of_their_level(seeds, classes, deviations):
+def test_with_the_deviations_of_the_claims_ten_seeds_cover_within_two_points_of_their_level(seeds, classes, deviations):
     rng = RNG(11)
     intervals = [crossed_estimate(draw(seeds, classes, deviations, rng=rng)).interval(0.05) for _ in range(1500)]
     covered = np.mean([low <= 0 <= high for low, high in intervals])
-    assert 0.94 <= covered <= (0.985 if seeds == 3 else 0.97)  # three seeds' are up to three points too wide
+    assert (
+        0.94 <= covered <= (0.985 if seeds == 3 else 0.97)
+    )  # three seeds' are up to three points too wide; half a point is this simulation's
 
 
 @pytest.mark.parametrize("deviations", [(1.4, 3, 12), (1.4, 7, 12), (0.7, 3, 12)])

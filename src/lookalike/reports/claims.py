@@ -59,7 +59,7 @@ def claim_cells(claims: Claims, runs: pd.DataFrame, best: pd.DataFrame) -> pd.Da
         deviation_of_seeds, deviation_of_classes, deviation_of_both``, in percent and percent points, ``level`` in
         percent; and of the best epoch ``best_difference, best_low, best_high, best_level, best_seeds, best_verdict``,
         which is decided as a family of its own. All are of the ``seeds`` by which a look has decided, but the standard
-        deviations, which are of all runs' seeds; the last three are those of single differences, as
+        deviations, which are of all runs' seeds; ``deviation_of_...`` are those of single differences, as
         `lookalike.statistics.crossed.deviations` estimates them.
     """
     cells, beside = _cells(claims, runs), _cells(claims, best)
@@ -158,7 +158,7 @@ def _differences(runs: pd.DataFrame) -> Crossed:
         ValueError: for runs that were not tested on the same classes.
     """
     first = runs["classes"].iloc[0]
-    if any(each is None for each in runs["classes"]):
+    if len(runs) == 1 or any(each is None for each in runs["classes"]):  # a single seed says nothing of others
         return Crossed(100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None])
     for seed, each in zip(runs["seed"], runs["classes"], strict=True):
         if not (each.index.equals(first.index) and each["queries"].equals(first["queries"])):
@@ -177,7 +177,7 @@ def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
         "In percent, after the last epoch, which nothing has chosen; beside it the difference at the epoch with the "
         f"best R@1 on {chosen_on}. Differences in percent points, changed minus "
         f"baseline, seed by seed (seeds {listed or DASH}) and test class by test class; ± is the standard deviation "
-        "over all of these seeds. The interval is to hold for "
+        "over all of these seeds, means are of those that a verdict took. The interval is to hold for "
         "other seeds and other classes of their kind: two-way random effects, Student's quantile for each part "
         "(Banerjee); over seeds alone where classes are not told apart. A claim *holds* where the interval lies on the "
         "claimed side of zero; it *does not hold* where it lies on the other side or no seed differs; the difference "

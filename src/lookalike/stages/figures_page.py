@@ -52,9 +52,10 @@ def _notes() -> str:
         f"{MARGIN:g} points of zero on both sides (where another margin holds, or none, the figure says so), else "
         "*undecided*, as is every single seed. A trend is the rise of a straight line over its steps; where it is said "
         "of several cases, that all are so, that the best lies among some, or that most are (three in four, and their "
-        "mean), the number is that of the case that decides, and the ends of its interval come from all of them, each "
-        "at the error that the others leave to it. Intervals hold for other seeds, on these test classes; the target "
-        "`claims` compares over classes, too. Of the verdicts of all figures at most one in twenty is false in "
+        "mean), the number is that of the worst case, the best among these, or what so many reach, and the ends of its "
+        "interval come from all of them, each at the error that the others leave to it. Intervals hold for other "
+        "seeds, on these test classes; the target `claims` compares over classes, too. Of the verdicts of all figures "
+        "at most one in twenty is false in "
         f"expectation ({looks} seeds). *Without seeds* is what follows from a formula, whatever is trained, or was "
         "measured once, such as times; *measured* are numbers about which a paper says nothing."
     )

@@ -10,7 +10,8 @@ Source: Benjamini and Yekutieli 2005, "False Discovery Rate-Adjusted Multiple Co
 Parameters", JASA 100; the step-up rule is that of Benjamini and Hochberg 1995. Looks add up: what is decided at a look
 stays, and a later look asks only what is open and has its seeds. It counts as decided what is so for good, so that no
 look counts more than are decided in the end, and the shares of false verdicts of all looks together are at most the sum
-of the looks' rates.
+of the looks' rates. That is proved for comparisons that are independent, or move together; for the dependence of
+comparisons that share seeds and classes it is simulated.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Estimated(Protocol):
         """How many there are."""
 
     def interval(self, error: float) -> tuple[float, float]:
-        """Ends of an interval that misses the truth with a probability of at most ``error``; NaN where not known."""
+        """Ends of an interval that misses the truth with a probability of ``error``; NaN where none is known."""
 
 
 class Comparison(Protocol):
@@ -102,6 +103,8 @@ def decide(comparisons: Sequence[Comparison], margins: Sequence[float]) -> list[
     Raises:
         ValueError: as their estimates, and if the numbers of comparisons and margins differ.
     """
+    if len(comparisons) != len(margins):
+        raise ValueError(f"{len(comparisons)} comparisons and {len(margins)} margins do not go together")
     reached: dict[int, Decided] = {}
     last = [look_at(each.seeds) for each in comparisons]
     for look in range(max(last, default=0) + 1):
@@ -110,7 +113,7 @@ def decide(comparisons: Sequence[Comparison], margins: Sequence[float]) -> list[
         estimates = [comparisons[place].estimate(LOOKS[look] if look < last[place] else None) for place in asked]
         found = decisions(
             estimates,
-            [margin for place, margin in zip(range(len(comparisons)), margins, strict=True) if place in asked],
+            [margins[place] for place in asked],
             RATES[look],
             others=len(comparisons) - len(asked),
             decided=len(decided),
@@ -150,8 +153,7 @@ def decisions(
         found = at(rate * reached / count)
         if sum(each.verdict != Verdict.UNDECIDED for each in found) + decided >= reached:
             return found
-    found = at(rate * max(decided, 1) / max(count, 1))
-    return [Decision(Verdict.UNDECIDED, each.low, each.high, each.level) for each in found]
+    return at(rate * max(decided, 1) / max(count, 1))  # at which none is decided
 
 
 def _decision(estimate: Estimated, margin: float, error: float) -> Decision:

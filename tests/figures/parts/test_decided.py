@@ -4,7 +4,7 @@ import pandas as pd
 
 from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Check
-from lookalike.figures.parts.trends import always, mostly
+from lookalike.figures.parts.trends import always, best_within, flat, mostly
 
 
 def of_seeds(values, **given):
@@ -56,3 +56,10 @@ def test_a_claim_of_several_cases_is_decided_where_all_of_them_are():
     assert finding.verdict == "undecided"  # of four, with an error that the others leave to each
     [finding] = findings([mostly([*cases, *cases, pd.Series([3.0, 4.0, 2.0])], "x")])
     assert finding.verdict == "yes"
+
+
+def test_a_check_without_anything_to_compare_with_is_undecided_and_says_so():
+    values = pd.DataFrame({0: [1.0, 2.0], 1: [1.1, 2.1]}, index=[0.5, 0.9])
+    for check in (best_within(values, [0.5, 0.9], "x"), best_within(values, [], "x"), flat(values.iloc[:1], 2, "x")):
+        assert check.says.endswith("(undecided, as there is nothing to compare with)")
+        assert [finding.verdict for finding in findings([check])] == ["undecided"]

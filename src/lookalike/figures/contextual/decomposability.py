@@ -174,6 +174,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             reached.loc[sizes[-1]],
             [1.0],
             f"λ = 1 is the best λ with the whole set, by MAP@R: {highest(reached.loc[sizes[-1]])}",
+            margin=MARGINS["MAP@R"],
         ),
     ]
 

@@ -202,7 +202,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
             f"the structural similarity of a positive pair exceeds its cosine by a large margin (at least {LARGE} on "
             f"average): by {positive['mean']:.3f}; it is larger at all in {100 * positive['above']:.0f} % of the pairs",
             positives["mean"] - LARGE,
-            unit=f"above {LARGE}",
+            unit="to spare",
             margin=0,
         ),
         Check(

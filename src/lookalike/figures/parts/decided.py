@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
         verdict: one of `lookalike.statistics.verdict.OF_FIGURES`.
-        words: what the verdict rests on: mean and interval of the statistic; empty where there is none.
+        words: what the verdict rests on, number and interval; empty where there is none.
     """
 
     verdict: Verdict

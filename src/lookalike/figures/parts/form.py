@@ -47,15 +47,15 @@ class Run:
 class Check:
     """One thing that the paper says of a figure, held against the data.
 
-    What differs from training to training is one number per seed, so taken that the claim is a mean above zero;
-    `lookalike.figures.parts.decided` decides all of them together.
+    What differs from training to training is a number per seed, so taken that the claim is a mean above zero, or
+    several such; `lookalike.figures.parts.decided` decides all checks together.
 
     Attributes:
         says: what is said and what was found, with its numbers.
         holds: whether it is so, where no seed is asked: by a formula, or as measured once; ``None`` for all others.
         claimed: whether anything is.
         cases: a number per seed of each case, in groups, ``(G, K, S)`` as for `lookalike.statistics.cases.Cases`:
-            claimed is that of one group all are above zero; most often there is a single one.
+            claimed is that of one group all are above zero. Most often there is a single case.
         needed: where it is claimed of so many of a single group, and of their mean.
         unit: of the numbers, which says what they are where they are no plain differences.
         margin: below which, either way, the mean counts as small; 0 where no size counts so.

@@ -38,7 +38,7 @@ def over_seeds(says: str, values: Any, *, unit: str = "points", margin: float = 
         margin: below which their mean is small.
 
     Returns:
-        The check; one that stays undecided, and says so, where a seed gives no finite number.
+        The check; one that stays undecided, whatever earlier looks say, where a seed gives no finite number.
     """
     return _check(says, np.asarray(values, dtype=np.float64)[None, None], unit=unit, margin=margin)
 
@@ -83,11 +83,13 @@ def mostly(differences: Sequence[pd.Series[float]], says: str) -> Check:
     )
 
 
-def best_within(values: Any, inside: Collection[Hashable], says: str) -> Check:
+def best_within(values: Any, inside: Collection[Hashable], says: str, *, margin: float = MARGIN) -> Check:
     """Whether the best row of a `table` is one of those inside: the best of them is above all others."""
     among = values.index.isin(list(inside))
     own, others = values[among].to_numpy(), values[~among].to_numpy()
-    return _check(says, own[:, None] - others[None], unit="points from the best outside to the best inside")
+    return _check(
+        says, own[:, None] - others[None], unit="points from the best outside to the best inside", margin=margin
+    )
 
 
 def highest(values: Any) -> str:
@@ -104,8 +106,9 @@ def above(values: pd.Series[float], others: Any, says: str) -> Check:
 def flat(values: Any, limit: float, says: str) -> Check:
     """Whether the rows of a `table` vary by at most ``limit`` points: the difference of any two of them is below it."""
     means = values.mean(axis=1)
+    pairs = [limit - (values.loc[one] - values.loc[two]) for one, two in permutations(values.index, 2)]
     return least(
-        pd.DataFrame([limit - (values.loc[one] - values.loc[two]) for one, two in permutations(values.index, 2)]),
+        pd.DataFrame(pairs, columns=values.columns),
         f"{says}: means lie within {means.max() - means.min():.1f} points (limit {limit:g})",
         unit="points to spare",
         margin=0,
@@ -127,6 +130,8 @@ def value_range(values: Any, metric: str, label: str) -> Check:
 def _check(
     says: str, cases: NDArray[np.float64], *, unit: str, margin: float = MARGIN, needed: int | None = None
 ) -> Check:
+    if not cases.size:
+        return Check(f"{says} (undecided, as there is nothing to compare with)")
     if not np.isfinite(cases).all():
         found = ", ".join(f"{value:.3g}" for value in cases[~np.isfinite(cases).all(axis=2)][0])
         return Check(f"{says} (undecided, as a seed gives no finite number: {found} {unit})")
@@ -135,7 +140,7 @@ def _check(
 
 def _cases(differences: Sequence[pd.Series[float]]) -> Any:
     """A row per difference, a column per seed."""
-    return pd.concat([each.reset_index(drop=True) for each in differences], axis=1).T.reset_index(drop=True)
+    return pd.concat([*differences], axis=1).T.reset_index(drop=True)
 
 
 def _counted(cases: pd.DataFrame) -> str:

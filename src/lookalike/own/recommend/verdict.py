@@ -84,7 +84,7 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
         raise ValueError("no row is untrained, so nothing says what training is worth")
     reference = max(untrained, key=Row.mean)
     others = [row for row in rows if row is not reference]
-    by_metric = {metric: against(others, reference, metric) for metric in METRICS}
+    by_metric = {metric: against(others, reference, metric, candidates=len(untrained)) for metric in METRICS}
     compared = [
         Compared(row, {metric: by_metric[metric][place] for metric in METRICS}) for place, row in enumerate(others)
     ]
@@ -121,17 +121,20 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     return Recommendation(Case.UNDECIDED, free, reference, ordered, sentence, (*notes, more))
 
 
-def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0]) -> list[Decided]:
+def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0], *, candidates: int) -> list[Decided]:
     """The differences of rows to one, rows minus it, decided together at a single look, which has the rate of all.
 
     Args:
         rows: of the same classes, each with seeds of its own number.
         reference: row with as many seeds, or a single one.
         metric: one of `METRICS`.
+        candidates: rows of which the reference was taken by the same pictures. The differences to each of the others
+            count as asked, too, as noise may have made it the best.
     """
     differences = [row.of_classes[metric] - reference.of_classes[metric] for row in rows]
     estimates = [crossed_estimate(each, reference.queries) for each in differences]
-    decided = decisions(estimates, [margin_of(metric)] * len(rows), sum(RATES))
+    others = (candidates - 1) * len(rows)
+    decided = decisions(estimates, [margin_of(metric)] * len(rows), sum(RATES), others=others)
     return [Decided(*pair) for pair in zip(decided, estimates, strict=True)]
 
 
@@ -154,7 +157,8 @@ def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple
 
 def _rivals(best: Row, others: Sequence[Row]) -> tuple[str, ...]:
     """Trained rows that are cheaper and not decidedly worse."""
-    found = zip(others, against(others, best), strict=True) if all(each.seeds == best.seeds for each in others) else ()
+    alike = all(each.seeds == best.seeds for each in others)
+    found = zip(others, against(others, best, candidates=len(others) + 1), strict=True) if alike else ()
     near = [row for row, decided in found if decided.decision.verdict not in (Verdict.LOWER,)]
     cheap = [row for row in near if row.query_ms and best.query_ms and row.query_ms < CHEAPER * best.query_ms]
     notes = []
