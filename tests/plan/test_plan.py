@@ -74,6 +74,13 @@ def test_a_loss_does_not_inherit_the_values_of_another_one():
     assert parameters.merge(base, {"loss": {"margin": 0.2}}) == {"loss": {"name": "margin", "margin": 0.2}}
 
 
+def test_some_tables_of_a_scale_get_a_page_of_their_own_and_leave_that_of_all():
+    pages = [
+        Plan({**MINI, **given}).tables_page for given in ({}, {"tables": ["methods"]}, {"tables": ["avsl_1", "diml_1"]})
+    ]
+    assert pages == ["tables.html", "tables/methods.html", "tables/selected.html"]
+
+
 def test_an_overlay_gets_the_compact_comparison_of_its_own_data_sets():
     plan = Plan(overlay())
     assert plan.table_names == ["comparison"]

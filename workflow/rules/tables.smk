@@ -33,7 +33,7 @@ rule tables_page:
         parts=TABLES_PARTS,
     output:
         report(
-            f"{RESULTS}/tables.html",
+            f"{RESULTS}/{plan.tables_page}",
             caption="../report/tables_page.rst",
             category="Tables",
             labels={"table": "all tables", "data": "all"},

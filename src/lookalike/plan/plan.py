@@ -100,6 +100,13 @@ class Plan(RecipesOnData):
         return [row for row in pairs if row.train["loss"] is not None]
 
     @property
+    def tables_page(self) -> str:
+        """The page of the call's tables, below the results: some of a scale's tables leave the page of all as it is."""
+        if self.table_names == self.tables_of_scale:
+            return "tables.html"
+        return f"tables/{self.table_names[0] if len(self.table_names) == 1 else 'selected'}.html"
+
+    @property
     def tables(self) -> dict[str, Settings]:
         """Entries of the call's tables."""
         return {name: self.table(name) for name in self.table_names}
