@@ -37,7 +37,7 @@ def test_the_page_is_read_whole():
 def test_what_is_counted_of_claims_stands_in_their_file():
     words, cells = " ".join(PAGE.read_text().split()), pd.read_csv(StringIO(committed("mini/claims.csv")))
     decided = cells[cells["verdict"] != "undecided"].groupby("seeds").size()
-    numbers = {2: "two"}
+    numbers = {2: "two", 3: "three"}
     assert f"over all {len(cells)} comparisons" in words
     assert f"{decided[3]} were decided by three seeds, {decided[10]} more by ten; " in words
     assert f"; {numbers[len(cells) - decided.sum()]} are open." in words
