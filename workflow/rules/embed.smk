@@ -13,6 +13,7 @@ rule embed:
     threads: loading
     resources:
         gpu=device,
+    priority: 1  # before the next training: what is trained is soon measured, and stays if a call is killed
     params:
         settings=inputs.settings("embed"),
         root=inputs.pictures_root,

@@ -13,6 +13,7 @@ rule evaluate:
         "../../environment.yml"
     resources:
         gpu=device,
+    priority: 2
     params:
         settings=inputs.settings("evaluate"),
         recall_at=inputs.recall_cut_offs,
