@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from measured import DEVIATIONS, claims_of_retrieval
 from scipy.stats import t as student
 
 from lookalike.statistics.crossed import crossed_estimate, deviations
@@ -117,7 +118,9 @@ def test_intervals_miss_no_more_than_they_say_and_are_no_wider_than_they_must(se
     assert 0.945 <= covered / 2000 <= (0.99 if seeds == 3 else 0.98)
 
 
-@pytest.mark.parametrize("deviations", [(0.34, 8.4, 14.0), (0.65, 7.2, 15.0), (0.52, 9.6, 22.0)])
+@pytest.mark.parametrize(
+    "deviations", claims_of_retrieval().groupby("dataset")[DEVIATIONS].median().to_numpy().tolist()
+)
 @pytest.mark.parametrize(("seeds", "classes"), [(3, 50), (3, 200), (10, 50), (10, 200)])
 def test_with_the_deviations_of_the_claims_ten_seeds_cover_within_two_points_of_their_level(seeds, classes, deviations):
     rng = RNG(11)

@@ -1,15 +1,12 @@
 """Verdicts follow from intervals whose level follows from how many are decided; false ones stay at the stated rate."""
 
-from io import StringIO
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from lookalike.statistics.crossed import Crossed, Estimate, crossed_estimate
 from lookalike.statistics.decisions import LOOKS, RATES, decide, decisions, look_at, margin_of
 from lookalike.statistics.verdict import Verdict
-from projects import committed
+from measured import DEVIATIONS, claims_of_retrieval
 
 WRONG = {
     Verdict.HIGHER: lambda true, margin: true <= 0,
@@ -130,9 +127,8 @@ def test_a_verdict_of_few_seeds_is_the_same_beside_a_comparison_of_many():
     assert beside == alone
 
 
-# Deviations of seeds, classes and single numbers in percent points, of each comparison of claims over 200 classes.
-CELLS = pd.read_csv(StringIO(committed("mini/claims.csv"))).query("classes == 200 and metric in ['R@1', 'P@1']")
-MEASURED = CELLS[["deviation_of_seeds", "deviation_of_classes", "deviation_of_both"]].to_numpy()
+# Deviations of seeds, classes and single numbers, of each comparison.
+MEASURED = claims_of_retrieval()[DEVIATIONS].to_numpy()
 TRUE = [0.0, 0.0, 0.5, 2.0, -2.0, 3.0, -5.0]
 
 

@@ -13,6 +13,7 @@ rule attribute:
     threads: loading
     resources:
         gpu=device,
+    priority: 2
     params:
         root=inputs.root,
         code=inputs.code("lookalike.stages.attribute:attribute", stage="train"),

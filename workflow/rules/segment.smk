@@ -50,6 +50,7 @@ rule segment:
     threads: loading
     resources:
         gpu=device,
+    priority: 2
     params:
         settings=inputs.settings("segment"),
         root=inputs.root,
