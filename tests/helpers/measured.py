@@ -3,6 +3,7 @@
 from io import StringIO
 
 import pandas as pd
+
 from projects import committed
 
 DEVIATIONS = ["deviation_of_seeds", "deviation_of_classes", "deviation_of_both"]

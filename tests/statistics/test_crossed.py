@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from measured import DEVIATIONS, claims_of_retrieval
 from scipy.stats import t as student
 
 from lookalike.statistics.crossed import crossed_estimate, deviations
+from measured import DEVIATIONS, claims_of_retrieval
 
 RNG = np.random.default_rng
 
