@@ -8,12 +8,12 @@ rule attribute:
         f"{LOGS}/attribute/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
         f"{RESULTS}/{timing_pattern('attribute')}"
+    priority: 2
     conda:
         "../../environment.yml"
     threads: loading
     resources:
         gpu=device,
-    priority: 2
     params:
         root=inputs.root,
         code=inputs.code("lookalike.stages.attribute:attribute", stage="train"),

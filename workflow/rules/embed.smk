@@ -8,12 +8,12 @@ rule embed:
         f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
         f"{RESULTS}/{timing_pattern('embed')}"
+    priority: 1  # before the next training: what is trained is soon measured, and stays if a call is killed
     conda:
         "../../environment.yml"
     threads: loading
     resources:
         gpu=device,
-    priority: 1  # before the next training: what is trained is soon measured, and stays if a call is killed
     params:
         settings=inputs.settings("embed"),
         root=inputs.pictures_root,

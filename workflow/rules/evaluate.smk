@@ -9,11 +9,11 @@ rule evaluate:
         f"{LOGS}/evaluate/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
         f"{RESULTS}/{timing_pattern('evaluate')}"
+    priority: 2
     conda:
         "../../environment.yml"
     resources:
         gpu=device,
-    priority: 2
     params:
         settings=inputs.settings("evaluate"),
         recall_at=inputs.recall_cut_offs,

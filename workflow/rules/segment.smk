@@ -45,12 +45,12 @@ rule segment:
         f"{LOGS}/segment/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
         f"{RESULTS}/timings/segment/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+    priority: 2
     conda:
         "../../environment.yml"
     threads: loading
     resources:
         gpu=device,
-    priority: 2
     params:
         settings=inputs.settings("segment"),
         root=inputs.root,
