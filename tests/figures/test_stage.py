@@ -80,12 +80,13 @@ def test_pictures_are_as_wide_as_a_column_with_text_of_seven_points():
 def test_a_picture_taken_out_of_its_page_says_what_it_is(tmp_path):
     with style():
         figure, axes = panels(1, 2, height=2)
-        entitle(figure, "A paper, Fig. 1: a toy", "birds (stands for cub); mini: a small network; one seed: 0")
+        entitle(figure, "A paper, Fig. 1: a toy", "birds (stands for cub); mini: a small one; seeds 0 to 9")
         save(figure, tmp_path / "x.png", "png")
     written = [text for text in figure.texts if text.get_text().strip()]
     words = [text.get_text() for text in written]
     assert words[0] == "A paper, Fig. 1: a toy"
-    assert " ".join(words[1:]) == "birds (stands for cub); mini: a small network; one seed: 0"
+    assert " ".join(words[1:]) == "birds (stands for cub); mini: a small one; seeds 0\u00a0to\u00a09"
+    assert words[-1].endswith("0\u00a0to\u00a09")  # on one line
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()

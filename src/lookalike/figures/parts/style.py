@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -24,6 +25,7 @@ COARSER = 180  # of one that is wider than a column: pictures in tiles, whose by
 SHADES = 256  # of a PNG; with a palette it takes a third of the bytes
 LINE = 0.13  # inches from one line of a title to the next
 LETTERS = {"bold": 14.5, "normal": 17.0}  # of seven points in an inch, at least
+RANGE = re.compile(r"(?<=\d) to (?=\d)")  # of numbers, which stay on one line
 
 
 class Look(NamedTuple):
@@ -114,7 +116,7 @@ def entitle(figure: Figure, title: str, origin: str) -> None:
     lines = [
         (line, weight, colour)
         for text, weight, colour in parts
-        for line in wrap(text, int((width - 0.1) * LETTERS[weight]))
+        for line in wrap(RANGE.sub("\u00a0to\u00a0", text), int((width - 0.1) * LETTERS[weight]))
     ]
     taller = height + LINE * (len(lines) + 0.7)
     figure.set_size_inches(width, taller)
