@@ -112,3 +112,9 @@ def test_the_profile_for_slurm_plans_a_call_without_a_scheduler(project):
     done = project.run("-n --workflow-profile profiles/slurm --configfile own.yaml -- tables")
     assert done.returncode == 0, done.stderr
     assert "Train compared_margin on pictures, seed 0" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_some_tables_of_an_overlay_have_a_page_of_their_own(project):
+    done = project.run("-n --configfile own.yaml --config tables=[methods] -- results/own/tables/methods.html")
+    assert done.returncode == 0, done.stderr

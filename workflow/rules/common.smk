@@ -16,6 +16,7 @@ from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.plan.page import Shown
 from lookalike.plan.plan import Plan
+from lookalike.plan.scales import TABLES_OF_OVERLAY
 from lookalike.plan.timings import timing_pattern
 from lookalike.plan.trials import overruled_trials
 from lookalike.running.devices import loading_threads, visible_devices
@@ -56,9 +57,10 @@ def makes_anew():
 @told
 def read_all():
     """Read and check all of `params/`, also what this call does not need."""
+    tables = TABLES_OF_OVERLAY
     for path in workflow.configfiles:  # Snakemake reads these without a word on duplicate keys
-        read_yaml(Path(path).absolute())
-    inputs = Inputs(Plan(config), made_of)
+        tables = read_yaml(Path(path).absolute()).get("tables", tables)
+    inputs = Inputs(Plan(config, tables_of_overlay=tables), made_of)
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them

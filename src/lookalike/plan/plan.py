@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,12 +30,13 @@ class Plan(RecipesOnData):
 
     Args:
         config: the configuration, as ``params/config.yaml`` describes it.
+        tables_of_overlay: all tables of an overlay, where the command line may have chosen some of them.
 
     Raises:
         ValueError: naming file, key and what would be right, for the first thing that does not fit.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], tables_of_overlay: str | Sequence[str] | None = None) -> None:
         config = _typed(config)
         check(config, "config", "configuration")
         super().__init__(config)
@@ -47,7 +48,8 @@ class Plan(RecipesOnData):
         self.decoded_gb: float = config.get("decoded_gb", 0.0)
         self._checked: set[tuple[str, str]] = set()
         self._runs_of: dict[str, pd.DataFrame] = {}
-        self.tables_of_scale = _named(self._scale.settings["tables"])
+        of_scale = self._scale.settings["tables"]
+        self.tables_of_scale = _named(tables_of_overlay if self.is_overlay and tables_of_overlay else of_scale)
         self.table_names = _named(config.get("tables", self._scale.settings["tables"]))
         for name in self.table_names:
             if name not in self._tables:
@@ -215,7 +217,7 @@ class Plan(RecipesOnData):
         self._checked.add((recipe, dataset))
 
 
-def _named(tables: str | list[str] | None) -> list[str]:
+def _named(tables: str | Sequence[str] | None) -> list[str]:
     return tables_of_papers() if isinstance(tables, str) else list(tables or [])
 
 

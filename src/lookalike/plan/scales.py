@@ -16,6 +16,7 @@ from lookalike.plan.published import known_datasets
 from lookalike.sources.code import keys_of
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
+TABLES_OF_OVERLAY = ["comparison"]  # of one that names none
 FOLDERS = ("archives", "benchmarks", "pictures", "reference", "splits")  # of data/ and results/, beside those of scales
 
 HELD_OUT = "_held_out"  # behind a scale: results whose epochs were chosen on classes held out
@@ -158,7 +159,11 @@ def _of_overlay(config: Mapping[str, Any]) -> Settings:
         *("title", "tables", "datasets", "strangers", "strangers_super", "embedding_dims", "recipe", "rates"),
         *("figures", "figure_seeds", "explanations", "page"),
     )
-    values = {"title": config["name"], "tables": ["comparison"], **{key: config[key] for key in keys if key in config}}
+    values = {
+        "title": config["name"],
+        "tables": TABLES_OF_OVERLAY,
+        **{key: config[key] for key in keys if key in config},
+    }
     check(values, "scale", OVERLAY)
     return values
 
