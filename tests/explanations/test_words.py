@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lookalike.explanations.explanation import Explanation, Nodes
-from lookalike.explanations.words import fewest, percent, place, sentence
+from lookalike.explanations.words import colours, fewest, percent, place, sentence
 
 
 def located(pairs, measure="cosine", negative=None):
@@ -48,6 +48,17 @@ def test_the_fewest_places_are_taken_that_reach_the_share():
     assert fewest(torch.tensor([5.0, 5.0])) == ([0], pytest.approx(0.5))
     assert fewest(torch.tensor([3.0, -1.0, 2.0]), 1.0) == ([0, 2], pytest.approx(1.25))
     assert percent(0.614) == "61 %"
+
+
+def test_colours_are_said_for_what_is_explained():
+    """In a triplet the query's map is a difference, and in a distance what is above zero speaks against likeness."""
+    pair, triplet = located(pairs_of(q4g0=0.4)), located(pairs_of(q4g0=0.4), negative=pairs_of(q1g1=0.1))
+    assert colours(pair) == "Orange speaks for the likeness, blue against it."
+    assert colours(triplet).startswith("In the query orange speaks for the gallery image, blue for the negative;")
+    assert colours(located(pairs_of(q4g0=0.4), "distance")) == "Orange adds to the distance."
+    far = located(pairs_of(q4g0=0.4), "distance", negative=pairs_of(q1g1=0.1))
+    assert colours(far).startswith("In the query orange speaks for the negative, blue for the gallery image;")
+    assert colours(Explanation("attention", "cosine", pair.value, pair.maps)) == "Orange is what it rests on."
 
 
 def test_a_sum_is_traced_to_its_places_and_its_strongest_pair():

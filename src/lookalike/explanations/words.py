@@ -31,6 +31,24 @@ def sentence(explanation: Explanation, row: int = 0) -> str:
     return words[0].upper() + words[1:]
 
 
+def colours(explanation: Explanation) -> str:
+    """What orange says in its pictures, where maps are above zero, and blue, where below (`Explanation.maps`)."""
+    if explanation.explained is None:
+        return "Orange is what it rests on."
+    distance = explanation.measure == "distance"
+    if len(explanation.maps) < 3:
+        return "Orange adds to the distance." if distance else "Orange speaks for the likeness, blue against it."
+    if distance:
+        return (
+            "In the query orange speaks for the negative, blue for the gallery image; in the other two orange "
+            "adds to their distance from it."
+        )
+    return (
+        "In the query orange speaks for the gallery image, blue for the negative; in the other two orange speaks "
+        "for their likeness to it, blue against."
+    )
+
+
 def place(index: int, grid: tuple[int, int]) -> str:
     """Where a location lies, in thirds of the picture: ``upper left``, ``centre``, ...
 

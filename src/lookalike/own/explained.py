@@ -14,7 +14,7 @@ from lookalike.data.pictures import read_picture
 from lookalike.explanations.choice import explain
 from lookalike.explanations.explanation import Explanation
 from lookalike.explanations.overlay import overlaid
-from lookalike.explanations.words import sentence
+from lookalike.explanations.words import colours, sentence
 from lookalike.own.models import OpenModel
 from lookalike.training.images import fixed_part
 
@@ -39,6 +39,11 @@ class Explained:
     def words(self) -> str:
         """What the explanation says of them."""
         return sentence(self.explanation, self.row)
+
+    @property
+    def colours(self) -> str:
+        """What the colours of its overlays say."""
+        return colours(self.explanation)
 
     def overlays(self) -> list[Image.Image]:
         """The pictures with their maps."""

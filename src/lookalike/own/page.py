@@ -14,7 +14,6 @@ from lookalike.own.search import Gallery, Hit
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_QUERIES = 50  # on a page
-COLOURS = "Orange speaks for it, blue against it."
 SIDE = 224  # of its pictures, in pixels
 
 
@@ -71,7 +70,7 @@ def draw(explained: Explained, path: Path) -> None:
             panel.imshow(shown)
             panel.axis("off")
         panels[0, column].set_title(ROLES[column])
-    figure.supxlabel(f"{explained.words}\n{COLOURS}", fontsize=9, wrap=True)
+    figure.supxlabel(f"{explained.words}\n{explained.colours}", fontsize=9, wrap=True)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png")
 
