@@ -40,7 +40,7 @@ def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
 
     Returns:
         Rows of four kinds, in column ``panel``: ``picture`` of a ``question`` and ``side``; ``map``, the cells for
-        ``question, side, method``; ``pair``, for each ``triplet, question, method`` the mean over both pictures of
+        ``question, side, method``; ``pairs``, for each ``question, method`` the mean over so many ``pairs`` of
         ``on_object``, share of the attention on the object, and ``hit``, whether its peak lies near a visible part,
         beside those of an even map, ``object_area`` and ``part_area``; ``classifier`` with its ``accuracy`` on the
         training pictures.
@@ -85,9 +85,9 @@ def _of_run(run: Run, options: Mapping[str, Any], *, shown: bool) -> pd.DataFram
                 "hit": parts.gather(1, peak).squeeze(1).double().where(heat.flatten(1).amax(dim=1) > 0, torch.nan),
                 "part_area": parts.double().mean(dim=1),
             }
-            columns = {name: value.view(2, -1).nanmean(dim=0).numpy() for name, value in measured.items()}
-            identity = {"panel": "pair", "question": question, "method": method, "triplet": range(pair.shape[1])}
-            frames.append(pd.DataFrame({**identity, **columns}))
+            means = {name: float(value.view(2, -1).nanmean(dim=0).nanmean()) for name, value in measured.items()}
+            identity = {"panel": "pairs", "question": question, "method": method, "pairs": pair.shape[1]}
+            frames.append(pd.DataFrame([{**identity, **means}]))
             if shown:
                 identity = {"panel": "map", "question": question, "method": method}
                 frames += [cells(maps[side, 0], **identity, side=name) for side, name in enumerate(SIDES)]
@@ -185,9 +185,8 @@ def draw(frame: pd.DataFrame) -> Picture:
 
 def checks(frame: pd.DataFrame) -> list[Check]:
     """Whether attention lies on the object, and its peak on a part, more than Grad-CAM's."""
-    pairs = frame[frame["panel"] == "pair"]
-    columns = ["on_object", "object_area", "hit", "part_area"]
-    of_seed: Any = 100 * pairs.groupby(["question", "method", "seed"])[columns].mean()
+    pairs = frame[frame["panel"] == "pairs"].set_index(["question", "method", "seed"]).sort_index()
+    of_seed: Any = 100 * pairs[["on_object", "object_area", "hit", "part_area"]]
     checked = []
     for question in QUESTIONS:
         cams, attentions = of_seed.loc[(question, "grad_cam")], of_seed.loc[(question, "attention")]
@@ -198,7 +197,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         ):
             says = (
                 f"why {question}: {what}: {attention[column]:.1f} % against {cam[column]:.1f} %, "
-                f"{attention[even]:.1f} % by chance, over {pairs['triplet'].nunique()} pairs"
+                f"{attention[even]:.1f} % by chance, over {pairs['pairs'].iloc[0]:.0f} pairs"
             )
             checked.append(over_seeds(says, attentions[column] - cams[column]))
     accuracy = frame["accuracy"].mean()
