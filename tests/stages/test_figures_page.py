@@ -1,0 +1,22 @@
+"""The committed page of figures and its captions are what follows from the committed numbers of all its figures."""
+
+from lookalike.files import write_text
+from lookalike.parameters import read
+from lookalike.plan.figures import read_figures
+from lookalike.plan.plan import Plan
+from lookalike.stages.figures_page import figures_page
+from projects import committed
+
+
+def test_the_committed_page_and_captions_follow_from_the_committed_checks(tmp_path):
+    plan = Plan({**read("params/config.yaml", "config"), "scale": "mini"})
+    shown = committed("mini/figures.md")
+    figures = {name: str(tmp_path / "figures" / name) for name in read_figures(plan) if f'<a id="{name}">' in shown}
+    assert len(figures) == shown.count('<a id="') >= 40
+    for name, path in figures.items():
+        write_text(f"{path}.json", committed(f"mini/figures/{name}.json"))
+    page = tmp_path / "figures.md"
+    figures_page(figures, scale=f"{plan.folder}: {plan.title}", output=str(page))
+    assert page.read_text() == shown
+    for name in figures:
+        assert (tmp_path / "figures" / f"{name}.md").read_text() == committed(f"mini/figures/{name}.md")
