@@ -36,7 +36,7 @@ def page(gallery: Gallery, found: Mapping[Path, Sequence[tuple[Hit, Explained]]]
         for query, hits in shown
         if hits
     ]
-    explanations = [explained.explanation for _, hits in shown for _, explained in hits]
+    colours = {explained.colours for _, hits in shown for _, explained in hits}
     way = WAYS[gallery.way]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(TEMPLATE.read_text()).render(
@@ -46,8 +46,7 @@ def page(gallery: Gallery, found: Mapping[Path, Sequence[tuple[Hit, Explained]]]
         measure=way.measure,
         smaller=", smallest first," if way.measure == "distance" else "",
         model=gallery.model.name,
-        signed=any(each.explained is not None for each in explanations) and way.measure != "distance",
-        distance=way.measure == "distance",
+        colours=" ".join(sorted(colours)),
         unreadable=gallery.unreadable,
         left_out=len(found) - len(shown),
         queries=queries,
