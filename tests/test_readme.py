@@ -193,7 +193,11 @@ def test_what_readme_says_of_figures_stands_on_their_page():
     said = (
         f"where {decided} of {decided + counts['undecided']} such statements are decided so far, {counts['yes']} as the"
     )
-    assert said in " ".join(README.split())
+    words, numbers = " ".join(README.split()), {3: "three", 10: "ten"}
+    assert said in words
+    assert f"({numbers[counts['without seeds: yes']]} more need no seeds" in words and not counts["without seeds: no"]
+    missing = len(read_figures(plan_of("mini"))) - page.count('<a id="')
+    assert f"**{numbers[missing].capitalize()} figures are not on that page**" in words
 
 
 def test_what_readme_says_of_claims_stands_in_their_file():

@@ -64,7 +64,8 @@ def test_every_pair_of_every_seed_is_measured_and_the_first_is_shown(run, tmp_pa
     assert pairs["object_area"].tolist() == pytest.approx([1 / 6] * len(pairs))
     assert pairs["on_object"].dropna().between(0, 1).all()
     assert pairs["hit"].notna().any()
-    assert (2 * OPTIONS["triplets"] * pairs["hit"].dropna()).map(float.is_integer).all()  # each pair: neither, one, both
+    hits = 2 * OPTIONS["triplets"] * pairs["hit"].dropna()
+    assert hits.map(float.is_integer).all()  # of a pair neither picture, one or both
     assert frame.loc[frame["panel"] == "classifier", "accuracy"].gt(0.9).all()  # the classes differ in colour
     for panel, many in (("picture", 2 * len(QUESTIONS)), ("map", 2 * len(QUESTIONS) * len(METHODS))):
         shown = frame[frame["panel"] == panel]
