@@ -6,11 +6,14 @@ from io import StringIO
 import pandas as pd
 import pytest
 
-from projects import ROOT, committed
+from projects import ROOT, cells_of, committed
 
 PAGE = ROOT / "docs" / "findings.md"
+TEXT = PAGE.read_text()
 RESULTS = "../results/"
-PARAGRAPHS = re.findall(r"^- (.+?)(?=\n\n|\n- )", PAGE.read_text() + "\n\n", re.MULTILINE | re.DOTALL)
+METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}
+COLUMNS = {2: "cub", 4: "cars", 6: "sop"}  # of the table that lays ours beside print
+PARAGRAPHS = re.findall(r"^- (.+?)(?=\n\n|\n- )", TEXT + "\n\n", re.MULTILINE | re.DOTALL)
 # A value with its interval or deviation, and else anything with a point or a sign.
 VALUE = re.compile(
     r"[+-]?\d+\.\d+ (?:\[[^]]+\]|\([+-][\d.]+ to [+-][\d.]+\)|± \d+\.\d+)|(?<![\d.])[+-]?\d+\.\d+(?![\d.]*\])"
@@ -31,11 +34,11 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == PAGE.read_text().count("\n- ") == 24
+    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 24
 
 
 def test_what_is_counted_of_claims_stands_in_their_file():
-    words, cells = " ".join(PAGE.read_text().split()), pd.read_csv(StringIO(committed("mini/claims.csv")))
+    words, cells = " ".join(TEXT.split()), pd.read_csv(StringIO(committed("mini/claims.csv")))
     decided = cells[cells["verdict"] != "undecided"].groupby("seeds").size()
     numbers = {2: "two", 3: "three"}
     assert f"over all {len(cells)} comparisons" in words
@@ -49,6 +52,48 @@ def test_what_is_counted_of_claims_stands_in_their_file():
     beyond = numbers[int((deviations > 2).sum())]
     assert f"Of {len(deviations)} sides of comparisons in retrieval {beyond} deviate by more than two points" in words
     assert f"half of them by less than {deviations.median():.1f}." in words
+
+
+def test_numbers_beside_printed_ones_stand_in_the_committed_tables():
+    lines = re.findall(r"^\| ((?!.* over ).+?) \((DIML|AVSL|Contextual|SAM) ([\d, ]+)\) \|(.*)\|$", TEXT, re.MULTILINE)
+    assert len(lines) == 12
+    for label, paper, tables, numbers in lines:
+        cells = [cell.strip() for cell in numbers.split("|")]
+        for place, dataset in COLUMNS.items():
+            if cells[place - 1] != "–":
+                printed, ours = numbers_of(paper.lower(), tables.split(", "), label, dataset)
+                assert [float(cell) for cell in cells[place - 2 : place]] == [pytest.approx(printed, abs=0.051), ours]
+
+
+def test_what_the_untrained_start_reaches_stands_in_the_committed_tables():
+    (said,) = re.findall(r"The untrained start itself reaches\s([\d.]+), ([\d.]+) and ([\d.]+)\.", TEXT)
+    found = [numbers_of("avsl", ["1"], "Untrained features", dataset)[1] for dataset in COLUMNS.values()]
+    assert [float(number) for number in said] == found
+
+
+def test_the_table_of_explanations_shows_committed_numbers():
+    cells = {(cell["label"], cell["column"]): cell for cell in cells_of("parts/explanations")}
+    row = r"^\| (.+?) \| (\S+) ± (\S+) \| (\S+)(?: of (\S+) \((\S+)\))? \| (\S+) \| (\S+) \|$"
+    shown = re.findall(row, TEXT, re.MULTILINE)
+    assert len(shown) == 8
+    for label, margin, half, point, ceiling, stay, partner, planted in shown:
+        deletion = cells[label, "deletion_blur"]
+        assert margin == f"{float(deletion['mean']):.2f}"
+        assert half == f"{(float(deletion['high']) - float(deletion['low'])) / 2:.2f}"
+        found = {"pck@0.1": point, "ceiling@0.1": ceiling or "–", "same_place@0.1": stay or "–"}
+        found |= {"partner": partner, "planted": planted}
+        for column, said in found.items():
+            mean = cells.get((label, column), {}).get("mean")
+            assert said == (f"{float(mean):.2f}" if mean else "–"), (label, column)
+
+
+def numbers_of(paper, tables, label, dataset):
+    """Printed number and ours, rounded, of the first of some tables that has the row."""
+    for table in tables:
+        for cell in cells_of(f"mini/tables/{paper}_{table}"):
+            if (cell["label"], cell["dataset"], cell["metric"]) == (label, dataset, METRICS[paper]) and cell["mean"]:
+                return float(cell["published"] or "nan"), round(float(cell["mean"]), 1)
+    raise AssertionError(f"{paper} {tables}: no {label} on {dataset}")
 
 
 def _text(name):

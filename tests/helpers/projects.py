@@ -1,5 +1,6 @@
 """Small projects of one's own, to run real workflows in."""
 
+import csv
 import os
 import shutil
 import signal
@@ -51,6 +52,11 @@ def committed(name: str) -> str:
             allow_module_level=True,  # simulations read it where their cases are listed
         )
     return (ROOT / "results" / name).read_text()
+
+
+def cells_of(name: str) -> list[dict[str, str]]:
+    """Rows of a table of `committed` results, named without its ending."""
+    return list(csv.DictReader(committed(f"{name}.csv").splitlines()))
 
 
 @dataclass(frozen=True)
