@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 RATIOS = {"mean_iou": "mean IoU", "binary_iou": "binary IoU"}
-INCHES = 0.62  # side of a tile
+INCHES = 0.7  # side of a tile, below which a word of `WORDS` letters has its place
 TITLE, WORDS = 11, 12  # characters in a line above a tile, and below
 WHOLE = 0.95  # share of a picture from which a region counts as all of it
 TRAITS = "traits.csv"  # of figurines: what their classes look like
