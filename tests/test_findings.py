@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from projects import ROOT, cells_of, committed
+from real_birds import on_real_birds, rows_of
 
 PAGE = ROOT / "docs" / "findings.md"
 TEXT = PAGE.read_text()
@@ -34,7 +35,7 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 24
+    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 26
 
 
 def test_what_is_counted_of_claims_stands_in_their_file():
@@ -52,6 +53,22 @@ def test_what_is_counted_of_claims_stands_in_their_file():
     beyond = numbers[int((deviations > 2).sum())]
     assert f"Of {len(deviations)} sides of comparisons in retrieval {beyond} deviate by more than two points" in words
     assert f"half of them by less than {deviations.median():.1f}." in words
+
+
+def test_gains_after_the_last_epoch_are_of_the_committed_metrics_of_real_birds():
+    pairs = {
+        ("diml_1", "P@1"): [("Margin + DIML", "Margin"), ("MS + DIML", "MS"), ("ProxyAnchor + DIML", "ProxyAnchor")],
+        ("avsl_1", "R@1"): [("Margin-AVSL", "Margin"), ("ProxyAnchor-AVSL", "ProxyAnchor")],
+        ("contextual_2", "R@1"): [("Contextual, 512", "Proxy Anchor")],
+        ("sam_1", "R@1"): [("Triplet + SAM", "Triplet"), ("Siamese + SAM", "Siamese")],
+    }
+    gains = [
+        on_real_birds(*(rows_of(f"birds/tables/{table}", metric)[row] for row in pair), checkpoint="last").mean
+        for (table, metric), of_table in pairs.items()
+        for pair in of_table
+    ]
+    paragraph = TEXT[TEXT.index("After the last one the gains") :].partition("\n\n")[0]
+    assert re.findall(r"[+-]\d+\.\d", paragraph) == [f"{gain:+.1f}" for gain in gains]
 
 
 def test_numbers_beside_printed_ones_stand_in_the_committed_tables():

@@ -95,7 +95,7 @@ def rates_note(scale: str) -> str:
     """What tables say of rates that were chosen."""
     return (
         "Rates of trunk and head: for each method and loss the pair with the best MAP@R on classes held out of the "
-        f"training half, of as many pairs for each (params/rates/{scale}.csv)."
+        f"training half, of the same pairs for all (params/rates/{scale}.csv)."
     )
 
 
