@@ -35,7 +35,7 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 26
+    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 27
 
 
 def test_what_is_counted_of_claims_stands_in_their_file():
