@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 
 from projects import ROOT, cells_of, committed
-from real_birds import on_real_birds, rows_of
+from rows import METRICS, counts_of_figures, on_real_birds, rows_of
 
 PAGE = ROOT / "docs" / "findings.md"
 TEXT = PAGE.read_text()
 RESULTS = "../results/"
-METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}
 COLUMNS = {2: "cub", 4: "cars", 6: "sop"}  # of the table that lays ours beside print
 PARAGRAPHS = re.findall(r"^- (.+?)(?=\n\n|\n- )", TEXT + "\n\n", re.MULTILINE | re.DOTALL)
 # A value with its interval or deviation, and else anything with a point or a sign.
@@ -53,6 +52,14 @@ def test_what_is_counted_of_claims_stands_in_their_file():
     beyond = numbers[int((deviations > 2).sum())]
     assert f"Of {len(deviations)} sides of comparisons in retrieval {beyond} deviate by more than two points" in words
     assert f"half of them by less than {deviations.median():.1f}." in words
+
+
+def test_what_is_counted_of_figures_stands_on_their_page():
+    counts = counts_of_figures()
+    decided = counts["yes"] + counts["no"] + counts["small"]
+    words, asked = " ".join(TEXT.split()), decided + counts["undecided"]
+    assert f"Of {asked} statements that the papers make of their figures and that seeds can decide, " in words
+    assert f", ten to twenty seeds decide {decided}, {counts['yes']} as the papers say." in words
 
 
 def test_gains_after_the_last_epoch_are_of_the_committed_metrics_of_real_birds():

@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+import yaml
 
 from projects import ROOT, make_project
 from workflow_calls import call
@@ -157,6 +158,12 @@ def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
     assert "for compared_ntxent on figurines_birds, seed 101" in planned
     planned = call(copy, "-n --cores 2 -- results/mini/metrics/wide_margin/figurines_aviary/seed0.json")
     assert "Train wide_margin on figurines_aviary" in planned
+
+
+def test_rates_for_what_is_new_are_chosen_among_the_pairs_of_mini():
+    [fair] = [text for _, file, text in blocks() if file == "params/scales/fair.yaml"]
+    mini = yaml.safe_load((ROOT / "params/scales/mini.yaml").read_text())["rates"]
+    assert yaml.safe_load(fair)["rates"]["grid"] == mini["grid"]
 
 
 def test_a_method_takes_three_files_and_a_recipe():

@@ -1,10 +1,11 @@
-"""Rows of committed tables, and what two of them on real birds differ by."""
+"""Rows of committed tables and of the page of figures, and what two rows on real birds differ by."""
 
 from lookalike.reports.by_class import class_means
 from lookalike.statistics.crossed import Estimate, crossed_estimate
-from projects import ROOT, cells_of
+from projects import ROOT, cells_of, committed
 
-METRICS = ROOT / "results" / "birds" / "metrics"
+METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}  # of a paper's tables, the first
+REAL_BIRDS = ROOT / "results" / "birds" / "metrics"
 SEEDS = (0, 1, 2)  # that the rows of README's first table have; others do not yet
 
 
@@ -17,10 +18,20 @@ def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", seeds: tuple
     """Difference of two rows in R@1, over seeds and the test species."""
     of_class = [
         [
-            class_means(str(METRICS / side["recipe"] / "cub100" / f"seed{seed}.json"), checkpoint, "R@1")
+            class_means(str(REAL_BIRDS / side["recipe"] / "cub100" / f"seed{seed}.json"), checkpoint, "R@1")
             for seed in seeds
         ]
         for side in sides
     ]
     difference = [100 * (changed["value"] - baseline["value"]) for changed, baseline in zip(*of_class, strict=True)]
     return crossed_estimate(difference, of_class[0][0]["queries"])
+
+
+def counts_of_figures() -> dict[str, int]:
+    """Statements by what became of them: the last row of the committed page of figures."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in committed("mini/figures.md").splitlines()
+        if line.startswith(("| figure |", "| all |"))
+    ]
+    return {name: int(count or 0) for name, count in zip(*rows, strict=True) if name != "figure"}
