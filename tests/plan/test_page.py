@@ -36,7 +36,7 @@ def test_own_pictures_show_the_comparison_and_may_choose_otherwise():
     overlay = {"name": "mine", "datasets": {"street": BIRDS}}
     rows = page_rows(shown_of(**overlay).plan, read_page(Plan({**MINI, **overlay})))
     assert {row["dataset"] for row in rows} == {"street"}
-    assert len(rows) == 12
+    assert len(rows) == 13
     plan = Plan({**MINI, **overlay, "page": {"queries": 5, "tables": []}})
     settings = read_page(plan)
     assert (settings["queries"], settings["matches"], page_rows(plan, settings)) == (5, 8, [])

@@ -15,6 +15,7 @@ ORDER = (
     "Multi-Similarity",
     "ProxyAnchor-AVSL",
     "Contextual",
+    "ProxyAnchor (average + maximum)",
     "Margin",
     "Triplet",
     "Margin-AVSL",
