@@ -240,8 +240,9 @@ def test_a_configuration_is_refused(given, message):
 
 
 def test_values_of_the_command_line_are_read_as_they_are_meant():
-    plan = Plan({**MINI, "seeds": ["0", "2"], "tracking": "false"})
-    assert (plan.seeds, plan.tracking) == ([0, 2], False)
+    plan = Plan({**MINI, "seeds": ["0", "2"], "tracking": "false", "mixed": "true"})
+    assert (plan.seeds, plan.tracking, plan.mixed) == ([0, 2], False, True)
+    assert (Plan({**MINI, "mixed": "false"}).mixed, Plan(MINI).mixed) == (False, False)
     with pytest.raises(ValueError, match=r"seeds\.1: 'x' is not of type 'integer'"):
         Plan({**MINI, "seeds": ["0", "x"]})
 

@@ -75,7 +75,8 @@ if other := other_sources():
 plan, inputs, brought, evidence, gate, shown = read_all()
 
 config["archives"] = archives_of(config["archives"])
-config["tracking"] = plan.tracking  # scripts read it there: switching it is no reason to run anything again
+# Scripts read these there: switching them is no reason to run anything again.
+config["tracking"], config["mixed"] = plan.tracking, plan.mixed
 SCALE = plan.scale
 RESULTS = inputs.results_folder
 LOGS = f"logs/{plan.folder}"

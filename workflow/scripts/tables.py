@@ -12,7 +12,7 @@ with job_log("tables", snakemake.log[0], job_facts(snakemake)):
         scale=snakemake.params.scale,
         metrics=snakemake.input.metrics,
         output=snakemake.output[0].removesuffix(".csv"),
-        mixed=snakemake.config.get("mixed", False),
+        mixed=snakemake.config["mixed"],
     )
 
 call("track", log=snakemake.log.tracking, table=snakemake.wildcards.table, config=snakemake.config)

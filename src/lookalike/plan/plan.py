@@ -42,6 +42,7 @@ class Plan(RecipesOnData):
         super().__init__(config)
         self.seeds: list[int] = config["seeds"]
         self.tracking: bool = config["tracking"]
+        self.mixed: bool = config.get("mixed", False)
         self.suffix: str = config.get("suffix", "")
         self.holds_out: bool = config.get("selection") == "held_out"
         self.picture_cache: Settings | None = config.get("picture_cache")
@@ -222,10 +223,11 @@ def _named(tables: str | Sequence[str] | None) -> list[str]:
 
 
 def _typed(config: Mapping[str, Any]) -> Settings:
-    """Values as ``--config`` gives them: Snakemake reads lists and ``false`` there as text."""
+    """Values as ``--config`` gives them: Snakemake reads lists, ``true`` and ``false`` there as text."""
     typed = dict(config)
-    if str(typed.get("tracking")).lower() in ("true", "false"):
-        typed["tracking"] = str(typed["tracking"]).lower() == "true"
+    for key in ("tracking", "mixed"):
+        if str(typed.get(key)).lower() in ("true", "false"):
+            typed[key] = str(typed[key]).lower() == "true"
     if isinstance(typed.get("seeds"), list):
         typed["seeds"] = [int(seed) if re.fullmatch(r"-?\d+", str(seed)) else seed for seed in typed["seeds"]]
     return typed
