@@ -76,6 +76,7 @@ def test_a_choice_of_the_picture_cache_holds_for_the_split(street):
     assert (made(plan(pictures, picture_cache=cache), street)["role"] == "left_out").sum() == 1
     with pytest.raises(ValueError, match=r"street/a/1\.png: no readable picture"):
         made(plan({**pictures, "broken": "stop"}, picture_cache=cache), street)
+    assert (made(plan({**pictures, "picture_cache": cache}), street)["role"] == "left_out").sum() == 1
 
 
 def test_pictures_without_labels_alone_need_models_of_another_data_set(street):

@@ -170,8 +170,8 @@ class Inputs:
         return self.record(wildcards) if self.dataset(wildcards).is_downloaded and not is_older else []
 
     def broken_pictures(self, wildcards: Any) -> str:
-        """What to do about a picture that cannot be read, as copies of the data set say it."""
-        return str((self.plan.picture_cache_of(wildcards.dataset) or {}).get("broken", "stop"))
+        """What a job's split does about a picture that cannot be read."""
+        return self.plan.broken_of(wildcards.dataset)
 
     def recall_cut_offs(self, wildcards: Any) -> list[int]:
         """The k of Recall@k on a job's data set."""

@@ -76,6 +76,10 @@ class Plan(RecipesOnData):
         """Copies that trainings on a data set read: those the call asks for, else the data set's own, or ``None``."""
         return self.picture_cache or self.datasets[dataset].specification.get("picture_cache")
 
+    def broken_of(self, dataset: str) -> str:
+        """What to do about a picture that cannot be read, as copies of the data set say it: ``stop`` or ``skip``."""
+        return str((self.picture_cache_of(dataset) or {}).get("broken", "stop"))
+
     def table(self, name: str) -> Settings:
         """Entry of a table, with ``remarks`` on what the plan makes of it; that of a sweep has a row per point."""
         entry = self._entry(name)

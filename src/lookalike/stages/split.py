@@ -39,7 +39,7 @@ def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int
     """
     dataset = plan.datasets[name]
     root = Path(dataset.root)
-    broken = plan.picture_cache["broken"] if plan.picture_cache else "stop"
+    broken = plan.broken_of(name)
     if not dataset.own:
         reproduce(f"split@{name}", [manifest], archives=archives)
         check_readable(read_manifest(Path(manifest)), root, broken, processes=processes)
