@@ -55,3 +55,10 @@ def test_settings_that_were_measured_are_found_by_their_folders(gate, tmp_path, 
     (files,) = gate.measured_settings().values()
     assert files.keys() == set(gate.plan.table_names)
     assert gate.measured_files() == list(files.values())
+
+
+def test_an_unknown_mutation_is_refused_with_the_nearest(gate):
+    known = next(iter(gate.mutations))
+    assert gate.mutation(Names(mutation=known)) == gate.mutations[known]
+    with pytest.raises(ValueError, match=rf"^params/mutations\.yaml: unknown '{known}s', did you mean '{known}'"):
+        gate.mutation(Names(mutation=f"{known}s"))

@@ -174,9 +174,10 @@ def test_a_spoilt_file_is_named_with_its_line(file, lines, said):
         chosen_rates("own")
 
 
-def test_a_file_without_a_column_is_named(file):
-    file.write_text("method,loss\n")
-    with pytest.raises(ValueError, match=r"own\.csv: no column 'recipe'; the target `rates` makes the file anew$"):
+@pytest.mark.parametrize(("text", "first"), [("method,loss\n", "recipe"), ("", "method")])
+def test_a_file_without_a_column_is_named(file, text, first):
+    file.write_text(text)
+    with pytest.raises(ValueError, match=rf"own\.csv: no column '{first}'; the target `rates` makes the file anew$"):
         chosen_rates("own")
 
 

@@ -130,5 +130,12 @@ def test_unbroken_runs_are_held_against_each_other(tmp_path, manifest, capsys):
     assert "| s4" in capsys.readouterr().out
 
 
+def test_unbroken_runs_need_settings_to_be_held_against(tmp_path, manifest):
+    settings = {f"s{number}": table(tmp_path / str(number), manifest, number * 1e-6) for number in range(4)}
+    for few in ({}, settings):
+        with pytest.raises(ValueError, match=rf"at least 4 others, found {len(few)} in all: run \.ci/reference$"):
+            unbroken(few, report=str(tmp_path / "unbroken.md"))
+
+
 def _with_self_matches(*arguments, **options):
     return SearchOfClasses(*arguments, **{**options, "self_match": False})

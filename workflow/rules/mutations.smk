@@ -9,7 +9,7 @@ rule mutation:
     conda:
         "../../environment.yml"
     params:
-        entry=gate.mutation,
+        entry=told(gate.mutation),
         requests=told(gate.requests),
         code=inputs.code("lookalike.stages.mutation:mutation", "lookalike.stages.trace:trace"),
     message:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
 from lookalike.parameters import Settings
 from lookalike.plan.inputs import Inputs
-from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
+from lookalike.plan.traces import FILE, mutation_requests, read_mutations, trace_name, traced
 
 REFERENCE = "results/reference"
 
@@ -44,7 +45,12 @@ class Gate:
         return {file: file_digest(Path(file)) for file in files}
 
     def mutation(self, wildcards: Any) -> Settings:
-        """Entry of a mutation."""
+        """Entry of a mutation.
+
+        Raises:
+            ValueError: for one that ``params/mutations.yaml`` does not hold, naming those that it does.
+        """
+        require_known(FILE, wildcards.mutation, self.mutations)
         return self.mutations[wildcards.mutation]
 
     def requests(self, wildcards: Any) -> dict[str, dict[str, Any]]:

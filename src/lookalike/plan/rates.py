@@ -56,12 +56,13 @@ def chosen_rates(scale: str) -> dict[Kind, dict[str, float]]:
     """Rates by kind, ``{"trunk": ..., "head": ...}``; none for a scale without a file.
 
     Raises:
-        ValueError: for a file that lacks columns, holds something else than numbers, or chooses twice; naming it.
+        ValueError: for a file that is empty, lacks columns, holds something else than numbers, or chooses twice; naming
+            it.
     """
     path = rates_file(scale)
     if not path.is_file():
         return {}
-    trials = pd.read_csv(path)
+    trials = pd.read_csv(path) if path.stat().st_size else pd.DataFrame()
     if missing := [column for column in COLUMNS if column not in trials]:
         raise ValueError(f"{path}: no column {missing[0]!r}; the target `rates` makes the file anew")
     for part in PARTS:

@@ -12,8 +12,9 @@ def timing_pattern(stage: str) -> str:
 
 
 def seconds(path: Path | str) -> float | None:
-    """Seconds that a job took, ``None`` where nobody has measured it."""
+    """Seconds that a job took, ``None`` where nobody has measured it, or the file was cut off before its numbers."""
     if not Path(path).is_file():
         return None
     with Path(path).open() as stream:
-        return float(next(csv.DictReader(stream, delimiter="\t"))["s"])
+        row = next(csv.DictReader(stream, delimiter="\t"), None)
+    return float(row["s"]) if row else None

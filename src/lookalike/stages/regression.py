@@ -10,7 +10,7 @@ import pandas as pd
 from lookalike.files import read_json, read_json_value, write_text
 from lookalike.learners.traces.comparison import as_text, trace_differences
 from lookalike.reports.regression import compare, compare_printed, lost
-from lookalike.reports.tolerance import measured_cells, reference_cells
+from lookalike.reports.tolerance import FEWEST, measured_cells, reference_cells
 from lookalike.statistics.verdict import OF_NUMBERS, counted
 
 
@@ -91,8 +91,13 @@ def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
         report: Markdown to write.
 
     Raises:
-        ValueError: if the gate closes on a setting; all of them are printed, since a job that fails keeps no report.
+        ValueError: for too few settings; if the gate closes on a setting, and all of them are printed, since a job that
+            fails keeps no report.
     """
+    if len(settings) <= FEWEST:
+        raise ValueError(
+            f"a setting is held against at least {FEWEST} others, found {len(settings)} in all: run .ci/reference"
+        )
     tables = {name: _read(files) for name, files in settings.items()}
     cells = {name: measured_cells(frames) for name, frames in tables.items()}
     rows = []
