@@ -3,7 +3,8 @@
 import pytest
 from matplotlib.figure import Figure
 
-from lookalike.figures.parts.measured import HIGHEST, SPAN, widen
+from lookalike.figures.parts.form import Run
+from lookalike.figures.parts.measured import HIGHEST, SPAN, read_measured, widen
 
 
 @pytest.mark.parametrize("values", [(99.92, 100.0), (0.0, 0.3), (70.0, 71.0)])
@@ -21,3 +22,10 @@ def test_a_wide_axis_stays_as_it_is():
     panel.set_ylim(20, 80)
     widen(panel)
     assert panel.get_ylim() == (20, 80)
+
+
+def test_broken_metrics_are_named(tmp_path):
+    (tmp_path / "seed0.json").write_text('{"best": {')
+    run = Run("margin", "cub", "birds", 0, "metrics", str(tmp_path / "seed0.json"))
+    with pytest.raises(ValueError, match=r"seed0\.json is no whole JSON file .* the next call makes it again"):
+        read_measured([run], {"metrics": ["R@1"]})

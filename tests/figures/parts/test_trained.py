@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from PIL import Image
+from PIL import ExifTags, Image
 
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.tiles import TILE_PX, cells, grid, photograph
@@ -46,6 +46,18 @@ def test_objects_are_masks_else_boxes_else_unknown(tmp_path):
         pictures = Pictures(pd.DataFrame([{"path": name, "label": 0, **columns}]), tmp_path, view)
         assert torch.equal(pictures.objects([0])[0], torch.from_numpy(mask > 0))
     assert Pictures(pd.DataFrame([{"path": name, "label": 0}]), tmp_path, view).objects([0]) is None
+
+
+def test_objects_and_points_follow_a_picture_that_its_camera_noted_as_turned(tmp_path):
+    notes = Image.Exif()
+    notes[ExifTags.Base.Orientation] = 6  # stored lying: shown 20 wide and 30 high
+    Image.fromarray(np.zeros((20, 30, 3), np.uint8)).save(tmp_path / "turned.jpg", exif=notes)
+    box = {"box_x": 2.0, "box_y": 24.0, "box_width": 3.0, "box_height": 4.0}
+    rows = pd.DataFrame([{"path": "turned.jpg", "label": 0, **box}])
+    pictures = Pictures(rows, tmp_path, {"resize_px": None, "crop_px": 20})
+    assert pictures.points(0, torch.tensor([[2.0, 24.0]])).tolist() == [[2.0, 19.0]]
+    [seen] = pictures.objects([0])
+    assert seen.nonzero().tolist() == [[19, 2], [19, 3], [19, 4]]
 
 
 def test_a_crop_that_is_not_square_is_refused():

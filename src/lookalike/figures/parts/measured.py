@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from lookalike.figures.parts.form import Run
+from lookalike.files import read_json
 from lookalike.metrics.names import CHECKPOINTS
 
 if TYPE_CHECKING:
@@ -35,11 +34,11 @@ def read_measured(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFra
         ``checkpoint`` and a column per metric, fractions.
 
     Raises:
-        ValueError: for a file without one of the metrics.
+        ValueError: for a broken file, or one without one of the metrics, naming it.
     """
     rows = []
     for run in runs:
-        metrics = json.loads(Path(run.path).read_text())
+        metrics = read_json(run.path)
         about = {"dataset": run.dataset, "published": run.published, "seed": run.seed, **run.place}
         about |= {
             f"paper {name}": value[run.published] if isinstance(value, Mapping) else value

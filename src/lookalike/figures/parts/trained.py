@@ -12,6 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.data import read_manifest
+from lookalike.data.pictures import read_picture
+from lookalike.data.readers.cub import BOX
+from lookalike.explanations.quality.annotations import box_masks, seen_boxes, seen_points
 from lookalike.figures.parts.form import Run
 from lookalike.learners.saved import load_model
 from lookalike.metrics.attention import OBJECT
@@ -68,22 +71,19 @@ class Pictures:
         return torch.stack([self._box(row) for row in rows])
 
     def points(self, row: int, points: Tensor) -> Tensor:
-        """Points ``(n, 2)`` of the original picture, x and y, as they lie in its crop."""
-        from PIL import Image
-
-        with Image.open(self.path(row)) as picture:
-            size = torch.tensor(picture.size)
-        resize, crop = self.view.get("resize_px"), self.view["crop_px"]
-        resized = size if not resize else (size * resize).div(size.min(), rounding_mode="floor")
-        moved: Tensor = points * (resized / size) - ((resized - crop) / 2).round()
-        return moved
+        """Points ``(n, 2)`` of the picture, upright, x and y, as they lie in its crop."""
+        return seen_points(points, torch.ones(len(points), dtype=torch.bool), self._size(row), self.view)[0]
 
     def _box(self, row: int) -> Tensor:
-        x, y, width, height = (float(self.rows[f"box_{name}"].iloc[row]) for name in ("x", "y", "width", "height"))
-        (left, top), (right, bottom) = self.points(row, torch.tensor([[x, y], [x + width, y + height]])).tolist()
-        across = torch.arange(self.view["crop_px"]) + 0.5
-        inside: Tensor = ((across >= top) & (across < bottom))[:, None] & ((across >= left) & (across < right))
-        return inside
+        left, top, width, height = (float(self.rows[column].iloc[row]) for column in BOX)
+        box = torch.tensor([[left, top, left + width, top + height]])
+        side = self.view["crop_px"]
+        return box_masks(seen_boxes(box, self._size(row), self.view), (side, side))[0]
+
+    def _size(self, row: int) -> tuple[int, int]:
+        """Height and width of a picture, upright as the model sees it."""
+        picture = read_picture(Path(self.path(row)))
+        return picture.height, picture.width
 
 
 def read_pictures(run: Run, view: Mapping[str, Any], roles: Sequence[str] = ()) -> Pictures:
