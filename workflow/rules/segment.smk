@@ -44,7 +44,7 @@ rule segment:
     log:
         f"{LOGS}/segment/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
-        f"{RESULTS}/timings/segment/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+        f"{RESULTS}/{timing_pattern('segment')}"
     priority: 2
     conda:
         "../../environment.yml"

@@ -29,7 +29,7 @@ use rule train as select with:
     log:
         f"{LOGS}/select/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
-        f"{RESULTS}/timings/select/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+        f"{RESULTS}/{timing_pattern('select')}"
     params:
         resume=f"{RESULTS}/selection/{{recipe}}/{{dataset}}/.seed{{seed}}.unfinished",
     message:

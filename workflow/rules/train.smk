@@ -9,7 +9,7 @@ rule train:
     log:
         f"{LOGS}/train/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
-        f"{RESULTS}/timings/train/{{recipe}}-{{dataset}}-seed{{seed}}.tsv"
+        f"{RESULTS}/{timing_pattern('train')}"
     conda:
         "../../environment.yml"
     threads: loading

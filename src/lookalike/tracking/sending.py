@@ -8,7 +8,6 @@ per epoch, ``seconds/...`` of work. The digests of the files that were sent stan
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
 import time
@@ -16,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lookalike.data.checksums import file_digest
 from lookalike.files import read_json
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.paths import project_root
@@ -132,9 +132,9 @@ def in_group(group: str, values: Mapping[str, Any]) -> dict[str, float]:
     return {f"{group}/{metric_name(name)}": float(value) for name, value in values.items()}
 
 
-def file_digest(path: Path | str) -> str:
+def short_digest(path: Path | str) -> str:
     """By which a file that was sent is known again."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    return file_digest(Path(path))[:12]
 
 
 def shown(path: Path | str) -> str:
@@ -145,7 +145,7 @@ def shown(path: Path | str) -> str:
 
 def _send_file(client: Any, run: str, tag: str, path: Path | str) -> None:
     client.log_artifact(run, str(path))
-    send(client, run, tags={tag: file_digest(path), f"{tag}_file": shown(path)})
+    send(client, run, tags={tag: short_digest(path), f"{tag}_file": shown(path)})
 
 
 def _in_batches(client: Any, run: str, kind: str, values: Sequence[Any]) -> None:

@@ -7,7 +7,6 @@ The machine and the commit of a run stand in no file, so runs that are sent late
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import KINDS, result_file
 from lookalike.plan.scales import scale_and_selection
+from lookalike.plan.timings import seconds, timing_pattern
 from lookalike.text import counted
 from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, is_own, open_client
 from lookalike.tracking.rows import tag
@@ -29,11 +29,11 @@ from lookalike.tracking.sending import (
     complete,
     create,
     end,
-    file_digest,
     parameters_of,
     send_history,
     send_metrics,
     send_scores,
+    short_digest,
 )
 from lookalike.tracking.server import ask_server, one_line
 from lookalike.tracking.uses import uses_of, view_of
@@ -65,17 +65,13 @@ class OnDisk:
     @property
     def digests(self) -> dict[str, str]:
         """Tags of a run that was sent whole."""
-        return {name: file_digest(self.files[name]) for name in ("history", "scores") if name in self.files}
+        return {name: short_digest(self.files[name]) for name in ("history", "scores") if name in self.files}
 
     def times(self, stage: str, file: str) -> tuple[float, float]:
         """When a stage ended, and how many seconds it took as far as that is known."""
         scale, recipe, dataset, seed = self.identity.values()
-        measured = _results() / scale / "timings" / stage / f"{recipe}-{dataset}-seed{seed}.tsv"
-        seconds = 0.0
-        if measured.is_file():
-            with measured.open(newline="") as stream:
-                seconds = sum(float(line["s"]) for line in csv.DictReader(stream, delimiter="\t"))
-        return self.files[file].stat().st_mtime, seconds
+        measured = timing_pattern(stage).format(recipe=recipe, dataset=dataset, seed=seed)
+        return self.files[file].stat().st_mtime, seconds(_results() / scale / measured) or 0.0
 
 
 def sync(base: Settings, overlay: Settings) -> Iterator[str]:

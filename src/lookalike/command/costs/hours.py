@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.paths import project_root
-from lookalike.plan.timings import seconds
+from lookalike.plan.timings import seconds, timing_pattern
 from lookalike.running.machine import device_name, job_device
 
 if TYPE_CHECKING:  # importing it takes a second and more, which a plan that measures nothing need not spend
@@ -68,8 +68,8 @@ def kind_of(train: Mapping[str, Any]) -> Kind:
 
 def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
     """Seconds that finished trainings of a recipe took, one per seed, as Snakemake recorded them."""
-    folder = project_root() / "results" / scale / "timings" / "train"
-    measured = (seconds(path) for path in sorted(folder.glob(f"{recipe}-{dataset}-seed*.tsv")))
+    pattern = timing_pattern("train").format(recipe=recipe, dataset=dataset, seed="*")
+    measured = (seconds(path) for path in sorted((project_root() / "results" / scale).glob(pattern)))
     return [each for each in measured if each is not None]
 
 
