@@ -113,6 +113,11 @@ def read(path: Path | str, schema: str) -> Settings:
     return content
 
 
+def dataset_names() -> list[str]:
+    """Names of all files in ``params/datasets``."""
+    return sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
+
+
 def check(content: Mapping[str, Any], schema: str, source: str) -> None:
     """Compare settings with a schema.
 

@@ -124,10 +124,11 @@ def _on_init(options: argparse.Namespace) -> int:
 
 
 def _on_data(options: argparse.Namespace) -> int:
-    from lookalike.data.overview import archives_folder, known_datasets, status, verify
+    from lookalike.data.overview import archives_folder, status, verify
     from lookalike.data.splits import load_specification
+    from lookalike.parameters import dataset_names
 
-    names = options.datasets or known_datasets()
+    names = options.datasets or dataset_names()
     for name in names:
         load_specification(name)  # a misspelt one ends here, before anything is printed
     run = {"status": status, "verify": verify}[options.what]

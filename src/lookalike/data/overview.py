@@ -144,11 +144,6 @@ def _short(path: Path) -> str:
         return str(path)
 
 
-def known_datasets() -> list[str]:
-    """Names of all files in ``params/datasets``."""
-    return sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
-
-
 def archives_folder() -> Path:
     """Where archives lie: ``$LOOKALIKE_ARCHIVES``, else ``archives`` of ``params/config.yaml``."""
     return project_root() / archives_of(read("params/config.yaml", "config")["archives"])

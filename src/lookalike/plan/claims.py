@@ -8,8 +8,7 @@ from typing import Any
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
 from lookalike.metrics.names import OF_ATTENTION, ON_TRAINING, of_data_sets
-from lookalike.parameters import Settings, read
-from lookalike.paths import project_root
+from lookalike.parameters import Settings, dataset_names, read
 from lookalike.plan.plan import Plan
 
 FILE = "params/claims.yaml"
@@ -23,7 +22,7 @@ def read_claims(plan: Plan) -> dict[str, Settings]:
         ValueError: naming file, key and what would be right, for an unknown recipe or published data set.
     """
     claims = read(FILE, "claims")
-    datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
+    datasets = dataset_names()
     of_retrieval = of_data_sets(read(f"params/datasets/{dataset}.yaml", "dataset") for dataset in datasets)
     for name, claim in claims.items():
         require_known(f"{FILE}, {name}.metric", claim["metric"], {*of_retrieval, *OF_ATTENTION})

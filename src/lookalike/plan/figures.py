@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, check, merge, read
-from lookalike.paths import project_root
+from lookalike.parameters import Settings, check, dataset_names, merge, read
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.sources.code import lookup
@@ -25,7 +24,7 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
     """
     figures = _with_those_of_the_scale(plan)
     kinds = lookup("lookalike.figures", "FIGURES")
-    datasets = [path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml")]
+    datasets = dataset_names()
     present = {dataset.stands_for for dataset in plan.datasets.values()}
     for name, figure in figures.items():
         require_known(f"{FILE}, {name}", name, kinds)
@@ -79,10 +78,7 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = [
         {"recipe": recipe, "published": dataset.stands_for, "dataset": dataset.name, "seed": seed}
         | {"reads": entry["reads"], "place": place, "root": dataset.root}
-        | {
-            "manifest": f"{plan.data_folder}/splits/{dataset.name}.csv",
-            "layout": dataset.specification.get("layout", ""),
-        }
+        | {"manifest": dataset.manifest, "layout": dataset.specification.get("layout", "")}
         for entry in figure.get("runs", [])
         for recipe, dataset, place in _rows(plan, entry)
         for seed in figure.get("seeds", plan.several_seeds)

@@ -142,7 +142,7 @@ class Inputs:
 
     def manifest(self, wildcards: Any) -> str:
         """Split of a job's data set."""
-        return self._split(self.dataset(wildcards).name)
+        return self.dataset(wildcards).manifest
 
     def root(self, wildcards: Any) -> str:
         """Folder of the pictures of a job's data set."""
@@ -273,12 +273,9 @@ class Inputs:
             check_inputs(self.plan, [(recipe, dataset)])
             self._wanted.add((recipe, dataset))
 
-    def _split(self, dataset: str) -> str:
-        return f"{self.plan.data_folder}/splits/{dataset}.csv"
-
     def _copied_manifest(self, dataset: str) -> str:
-        cache = self.plan.picture_cache_of(dataset)
-        return f"{self.plan.data_folder}/pictures/{dataset}-{form_of(cache)}.csv" if cache else self._split(dataset)
+        cache, manifest = self.plan.picture_cache_of(dataset), self.plan.datasets[dataset].manifest
+        return f"{self.plan.data_folder}/pictures/{dataset}-{form_of(cache)}.csv" if cache else manifest
 
     def _copied_root(self, dataset: str) -> str:
         if self.plan.picture_cache_of(dataset):

@@ -124,7 +124,7 @@ def _check_data(dataset: Dataset, file: str) -> None:
             raise ValueError(f"{where}.hierarchy: {path} does not exist; known: {known}")
     if not dataset.own:
         return
-    split = (root / dataset.folder / "splits" / f"{dataset.name}.csv").is_file()
+    split = (root / dataset.manifest).is_file()
     if "folder" in specification:
         if not (folder := root / specification["folder"]).is_dir():
             raise ValueError(f"{where}.folder: {folder} is no folder; it should be the one that holds the pictures")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.parameters import dataset_names
 from lookalike.paths import project_root
 
 # One printed row; `dataset` and `metric` tell its numbers apart.
@@ -52,11 +53,10 @@ def published_numbers(paper: str) -> pd.DataFrame:
     return frame
 
 
-def known_datasets() -> set[str]:
+def nameable_datasets() -> set[str]:
     """Data sets that a table can name: those of ``params/datasets`` and those of any printed number."""
-    folder = project_root() / "params"
     printed = {name for paper in papers() for name in published_numbers(paper)["dataset"].unique()}
-    return printed | {path.stem for path in (folder / "datasets").glob("*.yaml")}
+    return printed | {*dataset_names()}
 
 
 def printed_table(paper: str, table: str, read_as: Mapping[str, str] | None = None, where: str = "") -> pd.DataFrame:

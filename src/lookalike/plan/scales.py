@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, check, merge, read
+from lookalike.parameters import Settings, check, dataset_names, merge, read
 from lookalike.paths import project_root
-from lookalike.plan.published import known_datasets
+from lookalike.plan.published import nameable_datasets
 from lookalike.sources.code import keys_of
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
@@ -56,6 +56,11 @@ class Dataset:
     def record(self) -> str:
         """File that says the download is complete."""
         return f"{self.folder}/{self.name}.json"
+
+    @property
+    def manifest(self) -> str:
+        """File that lists its pictures by role, from the split on."""
+        return f"{self.folder}/splits/{self.name}.csv"
 
 
 @dataclass(frozen=True)
@@ -146,10 +151,8 @@ def _of_file(name: str) -> tuple[Settings, str]:
 
 def _refuse_taken(name: str) -> None:
     """Refuse an overlay whose results or data would lie among others."""
-    params = project_root() / "params"
-    scales = [path.stem for path in (params / "scales").glob("*.yaml")]
-    datasets = [path.stem for path in (params / "datasets").glob("*.yaml")]
-    taken = {*scales, *(f"{scale}{HELD_OUT}" for scale in scales), *datasets, *FOLDERS}
+    scales = [path.stem for path in (project_root() / "params" / "scales").glob("*.yaml")]
+    taken = {*scales, *(f"{scale}{HELD_OUT}" for scale in scales), *dataset_names(), *FOLDERS}
     if name in taken:
         raise ValueError(f"{OVERLAY}, name: {name!r} is taken by a scale, a data set or a folder; choose another")
 
@@ -172,7 +175,7 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     values = dict(values)
     stands_for = values.pop("stands_for", None)
     if stands_for is not None:
-        require_known(f"{source_file}, datasets.{name}.stands_for", stands_for, known_datasets())
+        require_known(f"{source_file}, datasets.{name}.stands_for", stands_for, nameable_datasets())
     is_own = "layout" in values
     if is_own:
         values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}

@@ -30,7 +30,7 @@ def role_sizes(dataset: Dataset) -> Sizes:
     Raises:
         ValueError: for a user's folder without a manifest that cannot be split, as `read_layout` and `check_usable`.
     """
-    manifest = project_root() / dataset.folder / "splits" / f"{dataset.name}.csv"
+    manifest = project_root() / dataset.manifest
     if manifest.is_file():
         return _of_manifest(manifest)
     if dataset.own and "folder" in dataset.specification:
@@ -77,7 +77,7 @@ def training_composition(dataset: Dataset) -> Composition | None:
     Of the manifest, where there is one; else as published: the numbers of pictures and classes, of the pictures of the
     largest class and of the classes of each coarse class, of which training has half.
     """
-    manifest = project_root() / dataset.folder / "splits" / f"{dataset.name}.csv"
+    manifest = project_root() / dataset.manifest
     if manifest.is_file():
         return _composition_of(manifest)
     sizes = role_sizes(dataset).get("train")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, merge, read
-from lookalike.paths import project_root
+from lookalike.parameters import Settings, dataset_names, merge, read
 from lookalike.plan.checks import check_recipe
 
 FILE = "params/start.yaml"
@@ -48,8 +47,7 @@ def read_start() -> Start:
 
 
 def _sets(entry: Settings) -> list[Settings]:
-    files = (project_root() / "params" / "datasets").glob("*.yaml")
-    specifications = {path.stem: read(f"params/datasets/{path.stem}.yaml", "dataset") for path in sorted(files)}
+    specifications = {name: read(f"params/datasets/{name}.yaml", "dataset") for name in dataset_names()}
     generated = {name: each for name, each in specifications.items() if "generator" in each}
     require_known(f"{FILE}, like", entry["like"], generated)
     specification = {key: value for key, value in generated[entry["like"]].items() if key != "counts"}

@@ -9,7 +9,7 @@ from lookalike.checks import require_known
 from lookalike.metrics.names import OF_REGIONS, of_data_sets
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
-from lookalike.plan.published import known_datasets, papers, printed_rows, printed_table, repeated_row
+from lookalike.plan.published import nameable_datasets, papers, printed_rows, printed_table, repeated_row
 
 
 def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> dict[str, Settings]:
@@ -59,7 +59,7 @@ def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[
         require_known(f"{where}, published.paper", entry["published"]["paper"], papers())
         printed = printed_table(**entry["published"], where=f"{where}, published.table")
     named = [] if entry["datasets"] == "own" else entry["datasets"]
-    datasets = known_datasets() if named else set()
+    datasets = nameable_datasets() if named else set()
     for dataset in named:
         require_known(f"{where}, datasets", dataset, datasets)
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])

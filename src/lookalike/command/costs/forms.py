@@ -116,7 +116,7 @@ def _pixels(dataset: Dataset, copied: Mapping[str, Any] | None, view: Mapping[st
     if isinstance(view["resize_px"], list):
         return float(prod(view["resize_px"]))
     side = view["resize_px"] or (copied["shorter_side_px"] if copied else None)
-    sizes = _sampled(project_root() / dataset.folder / "splits" / f"{dataset.name}.csv", project_root() / dataset.root)
+    sizes = _sampled(project_root() / dataset.manifest, project_root() / dataset.root)
     if sizes is None:
         return side and PROPORTION * side**2
     if side:
