@@ -35,7 +35,11 @@ def require_known(where: str, value: object, known: Iterable[str]) -> None:
 
 
 def require_keys(where: str, keys: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an option that does not exist."""
+    """Refuse an option that does not exist.
+
+    Raises:
+        ValueError: as `require_known`, for the first of them.
+    """
     names = list(known)
     for key in sorted(keys):
         require_known(where, key, names)
@@ -52,7 +56,11 @@ def require_range(name: str, index: Tensor, end: int) -> None:
 
 
 def require_positive(name: str, value: float) -> None:
-    """Refuse a value that is not above 0."""
+    """Refuse a value that is not above 0.
+
+    Raises:
+        ValueError: naming it.
+    """
     if value <= 0:
         raise ValueError(f"{name}={value} must be above 0")
 

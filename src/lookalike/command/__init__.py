@@ -23,8 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words behind the program's name; those of the process if left out.
 
     Returns:
-        0, 1 where ``verify`` or ``data verify`` found a fault, 2 outside of a project's folder, without the extra
-        ``workflow``, for a wrong name, a broken parameter file or picture, or what cannot be written.
+        0, 1 where ``verify`` or ``data verify`` found a fault or ``compare`` no finished run, 2 outside of a project's
+        folder, without the extra ``workflow``, for a wrong name, a broken parameter file or picture, or what cannot be
+        written.
     """
     options = _parser().parse_args(arguments)
     try:

@@ -24,7 +24,7 @@ def max_pool(feature_map: Tensor) -> Tensor:
 
 
 def average_max_pool(feature_map: Tensor) -> Tensor:
-    """Sum of mean and maximum, ``(N, C)``, as Proxy Anchor and AVSL pool."""
+    """Sum of mean and maximum, ``(N, C)``, as Proxy Anchor pools."""
     return average_pool(feature_map) + max_pool(feature_map)
 
 

@@ -55,6 +55,11 @@ def jobs_per_device() -> int:
     return int(said)
 
 
+def cores_at_hand() -> int:
+    """Cores that this process may use: a container or a scheduler may leave it fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def loading_threads() -> int:
     """Cores of a job beside a device: its share of this machine's, or 8 where another machine will run it.
 
@@ -62,8 +67,7 @@ def loading_threads() -> int:
         ValueError: as `jobs_per_device`.
     """
     devices = len(visible_devices()) * jobs_per_device()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(2, min(16, cores // devices)) if devices else 8
+    return max(2, min(16, cores_at_hand() // devices)) if devices else 8
 
 
 @contextmanager

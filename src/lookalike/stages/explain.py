@@ -91,7 +91,7 @@ def explain(
     values = {name: torch.cat([part[name].cpu() for part in parts]).tolist() for name in parts[0]}
     kept = training_facts(about)
     numbers = {name: [None if value != value else value for value in each] for name, each in values.items()}
-    reasons = _reasons(values, known, protocol["substitutes"])
+    reasons = _reasons(values, known)
     write_json(measures, {"values": numbers, "reasons": reasons, "object": known.object_of, "method": method, **kept})
 
 
@@ -107,7 +107,7 @@ def _triplets(images: Tensor, drawn: pd.DataFrame, known: Annotations) -> Triple
     )
 
 
-def _reasons(values: Mapping[str, Any], known: Annotations, substitutes: Any) -> dict[str, str]:
+def _reasons(values: Mapping[str, Any], known: Annotations) -> dict[str, str]:
     """Why measures are not there."""
     reasons: dict[str, str] = {}
     if known.points is None:

@@ -1,4 +1,4 @@
-"""All that a job may import, so that the parent of a call has it in memory before it forks."""
+"""What most jobs import, so that the parent of a call has it in memory before it forks."""
 
 import faiss  # noqa: F401
 

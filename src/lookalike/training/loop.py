@@ -69,6 +69,10 @@ def fit(
 
     Returns:
         The states after the last epoch and after the epoch with the best ``R@1`` (the first of several), or ``keep``.
+
+    Raises:
+        DivergedError: for a loss that is no finite number, naming its parts and what is kept.
+        ValueError: if the memory of the device is too small, naming how many pictures fit.
     """
     budget = settings["budget"]
     steps = steps_of(learner, settings["optimiser"], device)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lookalike.explanations.quality.annotations import Parts
-from lookalike.explanations.quality.transfer import ceiling, point_transfer, reach_of, same_place
+from lookalike.explanations.quality.transfer import ceiling, point_transfer, same_place
 
 SIZE = (40, 60)
 
@@ -120,15 +120,6 @@ def test_a_pair_without_common_parts_has_no_value():
         ceiling((4, 4), first, hidden, reach),
     ):
         assert found.isnan().all()
-
-
-def test_the_reach_is_a_share_of_the_boxes_longer_side():
-    boxes = torch.tensor([[0.0, 0.0, 10.0, 30.0], [5.0, 5.0, 25.0, 6.0]])
-    assert reach_of(boxes, 0.1).tolist() == pytest.approx([3, 2])
-    with pytest.raises(ValueError, match=r"smallest is 0\.0 pixels"):
-        reach_of(torch.zeros(1, 4), 0.1)
-    with pytest.raises(ValueError, match="alpha=0 and every box must be above 0"):
-        reach_of(boxes, 0)
 
 
 def test_evidence_of_another_grid_is_refused():

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from lookalike.methods.sam.attention import attention_maps
-from lookalike.methods.sam.head import LinearHead, PoolingHead, StagedHead, trunk_and_head, unit
+from lookalike.methods.sam.head import LinearHead, PoolingHead, trunk_and_head, unit
 from lookalike.models.embedder import Embedder
 
 TINY = {"name": "tiny", "weights": None, "batch_norm": "trained"}
@@ -45,17 +45,6 @@ def test_linear_head_leaves_autocast_and_promotes_half_precision(draw):
     assert features.dtype == torch.float32
     torch.testing.assert_close(features, head(maps.float()), rtol=0, atol=0)
     assert head.bfloat16()(maps).dtype == torch.float32
-
-
-def test_staged_head_reads_an_earlier_layer(network, draw):
-    trunk, head = network()
-    later = nn.Sequential(nn.Conv2d(6, 6, 3, padding=1), nn.ReLU()).double()
-    staged = StagedHead(later, head)
-    maps = trunk(draw(6, 3, 8, 8, seed=3))
-    torch.testing.assert_close(staged(maps), head(later(maps)), rtol=0, atol=0)
-    attention = attention_maps(maps.view(3, 2, *maps.shape[1:]), staged, "triplet", score_on="raw")
-    assert attention.shape == (3, 2, 4, 4)
-    assert attention.max() > 0
 
 
 @pytest.mark.parametrize(

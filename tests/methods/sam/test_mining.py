@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from lookalike.methods.sam.head import PoolingHead, StagedHead, trunk_and_head
+from lookalike.methods.sam.head import PoolingHead, trunk_and_head
 from lookalike.methods.sam.mining import mining_loss, similarity_mining
 from lookalike.models.embedder import Embedder
 
@@ -203,23 +203,6 @@ def test_gradient_through_the_head_of_stripes_is_the_finite_difference_of_the_lo
     assert gradient.norm() > 1e-3
     assert gradient.norm().item() == pytest.approx(expected, rel=1e-6)
     assert (first_order @ direction).item() != pytest.approx(gradient.norm().item(), rel=1e-2)
-
-
-def test_gradient_through_an_earlier_layer_is_the_finite_difference_of_the_loss(network, draw, gradients):
-    trunk, head = network()
-    later = nn.Sequential(nn.Conv2d(6, 6, 3, padding=1), nn.ReLU()).double()
-    later[0].weight.data = 0.3 * draw(6, 6, 3, 3, seed=20)
-    later[0].bias.data = 0.1 * draw(6, seed=21)
-    staged = StagedHead(later, head)
-    images = draw(3, 2, 3, 8, 6, seed=3)
-
-    def loss() -> Tensor:
-        return similarity_mining(trunk, staged, images, "triplet").mean()
-
-    gradient = gradients(loss(), trunk, staged)
-    assert gradient.norm() > 1e-3
-    expected = directional(trunk, staged, loss, gradient / gradient.norm())
-    assert gradient.norm().item() == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -83,7 +83,7 @@ def planted_hits(maps: Tensor, boxes: Tensor) -> Tensor:
 
     Returns:
         ``(N,)`` float64, 0 or 1; where several cells are the highest, the share of them in the box. By chance it is
-        `area_share`.
+        the share of the cells that are in the box.
 
     Raises:
         ValueError: if shapes differ.
@@ -121,8 +121,3 @@ def _require_boxes(maps: Tensor, boxes: Tensor) -> None:
     require_maps("maps", maps)
     if maps.shape != boxes.shape:
         raise ValueError(f"maps have shape {tuple(maps.shape)}, they must have that of boxes, {tuple(boxes.shape)}")
-
-
-def area_share(boxes: Tensor) -> Tensor:
-    """Share of the cells that are in the box, ``(N,)`` float64."""
-    return boxes.double().mean(dim=(1, 2))

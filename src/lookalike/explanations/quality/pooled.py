@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-GRID, COARSE = 14, 7  # cells to a side: of all measures, and as a check
+GRID = 14  # cells to a side, of all measures
 
 
 def pooled(maps: Tensor, side: int = GRID) -> Tensor:

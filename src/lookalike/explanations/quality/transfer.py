@@ -19,18 +19,6 @@ from lookalike.explanations.quality.annotations import Parts
 ALPHAS = (0.1, 0.2)
 
 
-def reach_of(boxes: Tensor, alpha: float) -> Tensor:
-    """How far off a point may be, in pixels ``(N,)``: a share of the longer side of boxes ``(N, 4)``.
-
-    Raises:
-        ValueError: for a box without a size, or a share that is not above 0.
-    """
-    sides = torch.maximum(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1])
-    if alpha <= 0 or not bool((sides > 0).all()):
-        raise ValueError(f"alpha={alpha} and every box must be above 0, the smallest is {float(sides.min())} pixels")
-    return alpha * sides
-
-
 def point_transfer(pairs: Tensor, grid: tuple[int, int], first: Parts, second: Parts, reach: Tensor) -> Tensor:
     """PCK of the evidence.
 
@@ -39,7 +27,7 @@ def point_transfer(pairs: Tensor, grid: tuple[int, int], first: Parts, second: P
         grid: height and width of the grid of both images.
         first: parts of the first images.
         second: of the second.
-        reach: ``(N,)`` in pixels of the second, as of `reach_of`.
+        reach: ``(N,)`` in pixels of the second, how far off a point may be: a share `ALPHAS` of its box's longer side.
 
     Returns:
         ``(N,)`` float64 in [0, 1]; NaN for a pair without a part that both show.

@@ -86,22 +86,6 @@ class PoolingHead(UnitHead):
         return features
 
 
-class StagedHead(UnitHead):
-    """Further stages of the network before another head, for attention at an earlier layer.
-
-    ``StagedHead(network.layer4, LinearHead(...))`` reads ResNet's ``layer3``; its attention takes a true backward pass
-    through the stage.
-    """
-
-    def __init__(self, stages: nn.Module, head: UnitHead) -> None:
-        super().__init__()
-        self.stages, self.head = stages, head
-
-    def project(self, feature_maps: Tensor) -> Tensor:
-        """Features ``(N, D)`` before normalisation."""
-        return self.head.project(self.stages(feature_maps))
-
-
 class LastMap(nn.Module):
     """The last of the maps that ``lookalike.models.backbones.Trunk`` returns."""
 

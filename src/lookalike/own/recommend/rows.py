@@ -101,10 +101,10 @@ class Training:
     ways: tuple[Way, ...] = field(default=())
 
 
-def trainings_of(plan: Plan, dataset: str, table: str = "comparison") -> list[Training]:
-    """The trainings behind a table's rows, in their order; rows that share one stand together."""
+def trainings_of(plan: Plan, dataset: str) -> list[Training]:
+    """The trainings behind the rows of `comparison`, in their order; rows that share one stand together."""
     found: dict[str, Training] = {}
-    for row in plan.table(table)["rows"]:
+    for row in plan.table("comparison")["rows"]:
         if row.get("trivial"):
             continue
         shared = plan.shared("train", row["recipe"], dataset)

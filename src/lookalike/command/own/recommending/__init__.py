@@ -10,7 +10,7 @@ from typing import Any
 
 from lookalike.command.own.recommending.saying import next_lines, shown, terms
 from lookalike.command.own.recommending.training import chosen_trainings, train, trained, untrained
-from lookalike.command.own.recommending.work import DATASET, GOES_ON, cores_at_hand, work_of
+from lookalike.command.own.recommending.work import DATASET, GOES_ON, work_of
 from lookalike.files import write_json, write_text
 from lookalike.own.recommend.classes import read_classes
 from lookalike.own.recommend.confusion import confused
@@ -19,7 +19,7 @@ from lookalike.own.recommend.starts import starts_at_hand
 from lookalike.own.recommend.verdict import Case, recommend
 from lookalike.paths import project_root
 from lookalike.plan.results import result_file
-from lookalike.running.devices import visible_devices
+from lookalike.running.devices import cores_at_hand, visible_devices
 
 SIZE_PX, SIZE_PX_GPU = 128, 224
 PAGE = "recommendation.html"
