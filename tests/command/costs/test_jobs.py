@@ -54,6 +54,7 @@ def test_copies_of_pictures_are_counted_where_they_are_asked_for():
     assert (without["pictures"], with_cache["pictures"]) == (0, 3)
 
 
-def test_without_image_noise_there_are_no_strangers():
-    plan = Plan({**MINI, "tables": ["avsl_1"]})
-    assert strangers_of(plan, distinct_jobs(plan)) == set()
+@pytest.mark.parametrize(("table", "found"), [("avsl_1", set()), ("contextual_robustness", {"figurines_strangers"})])
+def test_strangers_are_counted_for_image_noise_alone(table, found):
+    plan = Plan({**MINI, "tables": [table]})
+    assert strangers_of(plan, distinct_jobs(plan)) == found

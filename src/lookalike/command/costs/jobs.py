@@ -54,7 +54,7 @@ def job_counts(plan: Plan) -> dict[str, int]:
 
 def strangers_of(plan: Plan, jobs: list[Job]) -> set[str]:
     """Data sets whose pictures replace others in some of these trainings."""
-    filling = {plan.strangers(job.recipe, job.dataset) for job in jobs if job.stage == "train"}
+    filling = (plan.strangers(job.recipe, job.dataset) for job in jobs if job.stage == "train")
     return {each.name for each in filling if each is not None}
 
 
