@@ -109,7 +109,7 @@ def test_a_flipped_byte_is_noticed_by_the_archives_own_checksum(tmp_path, name):
     data = bytearray(archive.read_bytes())
     data[len(data) // 2] ^= 0x10
     archive.write_bytes(data)
-    with pytest.raises(ArchiveError, match="is"):
+    with pytest.raises(ArchiveError, match=f"{name} is"):
         unpack(archive, tmp_path / "target")
     assert_nothing_is_left(tmp_path, archive)
 

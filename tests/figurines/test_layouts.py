@@ -232,10 +232,3 @@ def test_the_shop_keeps_query_and_gallery_apart_and_both_for_every_test_item(wri
     for path, item, _ in split:
         assert re.fullmatch(rf"img/WOMEN/\w+/{item}/0[12]_[1-4]_(front|side|back|full)\.jpg", path)
         assert (root / "Img" / path).is_file()
-
-
-@pytest.mark.parametrize("images", PRESETS["shop"].images_per_class)
-def test_every_number_of_pictures_of_an_item_gives_queries_and_a_gallery(images):
-    queries = sum(number % 3 == 1 for number in range(images))
-    assert 1 <= queries <= 3
-    assert 3 <= images - queries <= 5

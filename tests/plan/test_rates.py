@@ -187,7 +187,7 @@ def test_a_file_without_a_column_is_named(file, text, first):
         ({"grid": [], "seeds": [1]}, r"rates\.grid"),
         ({"grid": [{"trunk": 0.0, "head": 1.0}], "seeds": [1]}, r"rates\.grid\.0\.trunk"),
         ({"grid": [{"trunk": 1e-3}], "seeds": [1]}, r"rates\.grid\.0"),
-        ({"grid": GRID}, r"rates"),
+        ({"grid": GRID}, r"rates: 'seeds' is a required property"),
     ],
 )
 def test_a_grid_that_cannot_be_meant_is_refused(values, said):

@@ -45,7 +45,7 @@ def test_the_committed_start_is_what_the_file_asks_for_and_below_a_megabyte():
         ("[1009]", "[1]", r"like figurines_birds: seed 1 draws the species of figurines_strangers; take another$"),
         ("{like: figurines_products", "{like: cub", r"like: unknown 'cub'"),
         ("name: softmax", "name: softmaxx", r"train\.loss\.name: unknown 'softmaxx', did you mean 'softmax'"),
-        ("batch_size: 64", "batchsize: 64", r"train: .*'batchsize'|batch_size"),
+        ("batch_size: 64", "batchsize: 64", r"train: .*'batchsize'"),
         ("tiny.safetensors", "tiny.pth", r"weights"),
     ],
 )

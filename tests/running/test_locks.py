@@ -51,10 +51,9 @@ def test_locks_stay_while_another_call_lives_and_go_when_it_is_killed(tmp_path, 
     try:
         assert other.stdout.readline().strip() == "alive"
         leave_locks(tmp_path)
-        probe = subprocess.run(
+        subprocess.run(
             [sys.executable, "-c", LIVE.replace("time.sleep(30)", ""), str(tmp_path)], capture_output=True, check=True
         )
-        assert probe.returncode == 0
         assert (tmp_path / "locks" / "0.output.lock").exists()
     finally:
         other.kill()

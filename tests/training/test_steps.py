@@ -69,3 +69,32 @@ def test_steps_that_read_at_once_stop_before_anything_is_changed():
     with pytest.raises(ValueError, match="epoch 1, batch 1"):
         take(net, optimiser, steps, [torch.nan])
     assert all(torch.equal(parameter, old) for parameter, old in zip(net.parameters(), before, strict=True))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_gradient_of_each_group_is_clipped_to_its_own_norm(scaled):
+    steep, flat = (nn.Parameter(torch.zeros(2)) for _ in range(2))
+    optimiser = torch.optim.SGD([{"params": [steep]}, {"params": [flat]}], lr=1.0)
+    steps = Steps(optimiser, CPU, scaled=scaled, clip_norm=2.0)
+    steps.begin(0)
+    steps.take((steep * torch.tensor([3.0, 4.0])).sum() + (flat * torch.tensor([0.6, 0.8])).sum())
+    assert steep.tolist() == pytest.approx([-1.2, -1.6], rel=1e-5)  # of length 2 instead of 5
+    assert flat.tolist() == pytest.approx([-0.6, -0.8], rel=1e-5)  # as it is, of length 1
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_resting_part_keeps_its_weights_and_its_moments(scaled):
+    resting, learning = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimiser = torch.optim.AdamW([{"params": [resting], "lr": 0.0}, {"params": [learning]}], lr=0.1)
+    steps = Steps(optimiser, CPU, scaled=scaled)
+    steps.begin(0)
+    for rate in (0.0, 0.1, 0.0):
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.zero_grad()
+        steps.take(resting.square().sum() + learning.square().sum())
+        if rate:
+            before, moment = resting.detach().clone(), optimiser.state[resting]["exp_avg"].clone()
+    assert not torch.equal(before, torch.ones(2))
+    assert torch.equal(resting, before)
+    assert torch.equal(optimiser.state[resting]["exp_avg"], moment)
+    assert (optimiser.state[resting]["step"], optimiser.state[learning]["step"]) == (1, 3)

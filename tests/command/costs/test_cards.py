@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from PIL import Image
 
 from lookalike.command import main
 from lookalike.command.costs import overview
@@ -76,8 +77,18 @@ def test_measuring_again_keeps_the_other_kinds(params):
     assert {kind: values.step_ms for kind, values in card.kinds.items()} == {"one": 1.0, "two": 3.0}
 
 
-def test_a_folder_of_one_class_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="has pictures in 0 folders"):
+@pytest.mark.parametrize("classes", [0, 1])
+def test_a_folder_of_fewer_than_two_classes_is_refused(tmp_path, classes):
+    for number in range(classes):
+        (tmp_path / str(number)).mkdir()
+        Image.new("RGB", (8, 8)).save(tmp_path / str(number) / "0.png")
+    with pytest.raises(ValueError, match=f"has pictures in {classes} folders"):
         pictures_in(tmp_path)
+
+
+def test_no_step_at_all_is_refused(tmp_path, capsys):
+    assert main(["measure", str(tmp_path), "--steps", "0"]) == 2
+    assert "--steps 0: at least 1 is measured" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["measure", str(tmp_path), "--steps", "none"])
+    assert "invalid int value: 'none'" in capsys.readouterr().err

@@ -11,8 +11,9 @@ def drawn(seed):
     with same_everywhere(seed):
         return [
             torch.nn.Linear(3, 4).weight.detach(),
-            torch.empty(5).exponential_(),
+            torch.empty(5).exponential_(2.0),
             torch.randn(6),
+            torch.empty(3).normal_(1.0, 3.0),
             torch.rand(2),
             torch.randperm(9),
             torch.randint(3, 8, (20,)),
@@ -29,16 +30,18 @@ def test_torch_and_its_seed_have_no_part_in_the_draws():
 
 
 def test_numbers_are_those_of_philox_in_their_own_range():
-    weight, exponential, normal, uniform, order, integers, columns = drawn(0)
+    weight, exponential, normal, shifted, uniform, order, integers, columns = drawn(0)
     random = np.random.Generator(np.random.Philox(0))
     bound = 3**-0.5
     np.testing.assert_allclose(weight.numpy(), -bound + 2 * bound * random.random((4, 3)), rtol=1e-15)
     assert weight.dtype == torch.float64
-    assert float(exponential.min()) > 0
-    assert normal.shape == (6,)
-    assert float(uniform.max()) < 1
-    assert sorted(order.tolist()) == list(range(9))
-    assert set(integers.tolist()) <= set(range(3, 8))
+    random.random(4)  # the layer's bias
+    np.testing.assert_array_equal(exponential.numpy(), random.standard_exponential(5) / 2)
+    np.testing.assert_array_equal(normal.numpy(), random.standard_normal(6))
+    np.testing.assert_array_equal(shifted.numpy(), 1 + 3 * random.standard_normal(3))
+    np.testing.assert_array_equal(uniform.numpy(), random.random(2))
+    np.testing.assert_array_equal(order.numpy(), random.permutation(9))
+    np.testing.assert_array_equal(integers.numpy(), random.integers(3, 8, 20))
     assert columns.tolist() == [[1], [0]]
 
 
