@@ -143,16 +143,25 @@ def test_a_picture_of_four_hundred_megapixels_in_fifty_kilobytes_is_refused_befo
         read_picture(path)
 
 
-@pytest.mark.parametrize("name", ["../climbs", "/tmp/climbs", "a/b", "..", "with space", "", "a\nb", "$(touch x)"])
-@pytest.mark.parametrize("key", ["name", "suffix", "scale", "datasets", "tables"])
+CLIMBING = ("../climbs", "/tmp/climbs", "a/b", "..", "with space", "", "a\nb", "$(touch x)")
+REFUSED_BY = {  # key of a call: what is said of a name that is none
+    "name": r"configuration, name: .* is no name of small letters",
+    "suffix": r"configuration, suffix: .* does not match",
+    "scale": r"configuration, scale: .* is no name of small letters",
+    "datasets": r"datasets.*is no name of small letters",
+    "tables": r"tables: unknown",
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "name"), [(key, name) for key in REFUSED_BY for name in CLIMBING if (key, name) != ("suffix", "")]
+)
 def test_names_that_climb_out_of_their_folder_are_refused(key, name):
     own = {"datasets": {"own": {"layout": "folder", "folder": "x"}}, "name": "own", "tables": ["comparison"]}
-    if key == "suffix" and not name:
-        return  # none
     changed = {"datasets": {name: own["datasets"]["own"]}, "tables": [name]}.get(key, name)
     usual = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
     given = {**usual, key: name} if key in ("suffix", "scale") else {**usual, **own, key: changed}
-    with pytest.raises(ValueError, match=re.escape(repr(name)[1:-1][:3]) or "."):
+    with pytest.raises(ValueError, match=REFUSED_BY[key]):
         Plan(given).runs  # noqa: B018
 
 
@@ -174,12 +183,3 @@ def test_no_rule_and_no_module_hands_text_to_a_shell():
     loads = [each[2] for each in asked if each[1] == "torch.load"]
     assert loads
     assert all("weights_only=True" in named for named in loads)
-
-
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
-def test_each_pinned_package_has_its_digests_and_none_says_where_it_was_found(lock):
-    text = (ROOT / lock).read_text()
-    pins = re.findall(r"^([A-Za-z0-9._-]+==\S+.*?)(?=^[A-Za-z0-9]|\Z)", text, re.MULTILINE | re.DOTALL)
-    assert len(pins) > 100
-    assert [pin.split()[0] for pin in pins if "--hash=sha256:" not in pin] == []
-    assert "://" not in text

@@ -39,6 +39,14 @@ def test_the_committed_start_is_what_the_file_asks_for_and_below_a_megabyte():
     assert path.stat().st_size < 1_000_000
 
 
+@pytest.fixture
+def read_anew():
+    """No test reads what another one left in memory."""
+    read_start.cache_clear()
+    yield
+    read_start.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -49,13 +57,11 @@ def test_the_committed_start_is_what_the_file_asks_for_and_below_a_megabyte():
         ("tiny.safetensors", "tiny.pth", r"weights"),
     ],
 )
-def test_a_start_that_cannot_be_meant_is_refused(tmp_path, monkeypatch, old, new, said):
+def test_a_start_that_cannot_be_meant_is_refused(tmp_path, monkeypatch, read_anew, old, new, said):
     for folder in ("params", "workflow"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "start.yaml").write_text((ROOT / start.FILE).read_text())
     spoil(tmp_path / "start.yaml", old, new)
     monkeypatch.setattr(start, "FILE", str(tmp_path / "start.yaml"))
-    read_start.cache_clear()
     with pytest.raises(ValueError, match=rf"start\.yaml, .*({said})"):
         read_start()
-    read_start.cache_clear()

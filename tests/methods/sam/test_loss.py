@@ -8,6 +8,7 @@ import torch
 from lookalike.losses.contrastive import ContrastiveLoss
 from lookalike.losses.identity import PartCrossEntropyLoss
 from lookalike.losses.triplet import SemihardTripletLoss, TripletLoss
+from lookalike.methods.sam.erasing import read_maps
 from lookalike.methods.sam.head import PoolingHead, unit
 from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.mining import similarity_mining
@@ -48,14 +49,23 @@ def test_total_is_the_metric_loss_plus_gamma_times_the_mean_of_the_mined_tuples(
 
 def test_measures_tell_masks_empty_maps_and_spread_of_masked_features(network, draw):
     loss, model = trainer(network)
-    images = draw(12, 3, 8, 6, seed=11)
-    loss(model, images, LABELS)
-    loss(model, draw(12, 3, 8, 6, seed=12), LABELS)
+    miner, choice = (torch.Generator().manual_seed(0) for _ in range(2))  # as those of `trainer`
+    masks, distances = [], []
+    for seed in (11, 12):
+        images = draw(12, 3, 8, 6, seed=seed)
+        loss(model, images, LABELS)
+        mined = SemihardTripletLoss(generator=miner).miner(model(images).detach(), LABELS)
+        chosen = images[mined_tuples(mined, LABELS, "triplet", 4, choice)]
+        erased = model.erase(chosen, read_maps(model.trunk, chosen), "triplet")
+        masks.append(float(erased.masks.mean()))
+        features = erased.features.flatten(0, 1)
+        apart = [float((features[i] - features[j]).norm()) for i in range(12) for j in range(i)]
+        distances.append(sum(apart) / len(apart))
     measures = loss.measures()
     assert set(measures) == {"metric_loss", "mining_loss", "tuples", "mean_mask", "zero_maps", "masked_distance"}
-    assert 1 / (1 + math.exp(5)) < measures["mean_mask"] < 1
+    assert measures["mean_mask"] == pytest.approx(sum(masks) / 2, rel=1e-9)
+    assert measures["masked_distance"] == pytest.approx(sum(distances) / 2, rel=1e-9)
     assert measures["zero_maps"] == 0
-    assert 0 < measures["masked_distance"] < 2
     loss.set_epoch(1)
     assert loss.measures() == {}
 
