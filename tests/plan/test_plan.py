@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 from lookalike import parameters
 from lookalike.plan.plan import Plan
@@ -321,6 +322,26 @@ def test_runs_that_are_asked_for_by_name_are_checked_like_those_of_tables():
     assert refused_run(on="picture").startswith("data set of scale mine: unknown 'picture', did you mean 'pictures'?")
     with pytest.raises(ValueError, match=r"^table: unknown 'comparson', did you mean 'comparison'\?"):
         Plan(overlay()).runs_of("comparson")
+
+
+def test_segmentation_needs_data_with_episodes_and_a_method_with_attention(params):
+    def refused(recipe, dataset):
+        with pytest.raises(ValueError) as said:
+            Plan(MINI).check_run(recipe, dataset)
+        return str(said.value)
+
+    assert refused("sam_segment_cars_two", "figurines_birds").endswith(
+        "segment: only data of layout 'pascal5i' have episodes, not 'cub'"
+    )
+    assert refused("sam_triplet", "figurines_scenes").endswith(
+        "segment: data of layout 'pascal5i' need this section, not null"
+    )
+    segment = Plan(MINI).settings("sam_segment_cars_two", "figurines_scenes")["segment"]
+    own = {"recipes": {"by_graph": {"like": "avsl_proxy_anchor", "segment": segment}}}
+    (params / "recipes" / "own.yaml").write_text(yaml.safe_dump(own))
+    assert refused("by_graph", "figurines_scenes").endswith(
+        "train.method.name: attention is that of 'embedder' or 'sam', not 'avsl'"
+    )
 
 
 def test_numbers_that_yaml_takes_for_text_and_seeds_below_zero_are_refused_for_what_they_are():

@@ -142,3 +142,9 @@ def test_a_sweep_may_not_take_the_name_of_a_table(params):
     spoil(params / "sweeps" / "grid.yaml", "\ngrid:", "\navsl_1:")
     with pytest.raises(ValueError, match="a table named 'avsl_1' exists already"):
         _ = Plan({**MINI, "tables": ["avsl_1"]}).sweeps
+
+
+def test_recipes_are_chosen_by_the_first_axis_alone(sweep):
+    axes = "{size: {key: train.embedding.dim, values: [64]}, loss: {margin: {like: margin}}}"
+    with pytest.raises(ValueError, match=r"tried\.axes\.loss\.margin\.like: only the first axis chooses recipes"):
+        sweep(axes).sweeps["tried"].points  # noqa: B018
