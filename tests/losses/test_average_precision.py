@@ -8,17 +8,11 @@ from pytorch_metric_learning.losses import SmoothAPLoss
 from torch import Tensor
 from torch.autograd import gradcheck
 
+from draws import similarities
 from lookalike.losses.average_precision import blackbox_ap_loss, smooth_ap_loss, softbin_ap_loss, sup_ap_loss
 
 LABELS = torch.tensor([0, 1, 0, 2, 1, 0, 3, 1])  # class 2 and 3 have one item each
 ALL = [smooth_ap_loss, sup_ap_loss, softbin_ap_loss, blackbox_ap_loss]
-
-
-def similarities(n: int = 8, seed: int = 0, scale: float = 1.0) -> Tensor:
-    """Cosines of random vectors, the nearer to one another the smaller ``scale``."""
-    vectors = torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    vectors = torch.nn.functional.normalize(torch.ones(6) + scale * vectors, dim=1)
-    return vectors @ vectors.T
 
 
 def sigmoid(x: float) -> float:

@@ -4,16 +4,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from draws import similarities
 from lookalike.losses.blackbox_ap import blackbox_ap_loss
 
 LABELS = torch.tensor([0, 1, 0, 2, 1, 0, 3, 1])  # class 2 and 3 have one item each
-
-
-def similarities(n: int = 8, seed: int = 0, scale: float = 1.0) -> Tensor:
-    """Cosines of random vectors, the nearer to one another the smaller ``scale``."""
-    vectors = torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    vectors = torch.nn.functional.normalize(torch.ones(6) + scale * vectors, dim=1)
-    return vectors @ vectors.T
 
 
 def rank_by_loops(row: list[float]) -> list[float]:

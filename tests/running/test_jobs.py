@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from interrupted import children
 from lookalike.running import jobs, machine
 
 EVALUATE = {
@@ -19,10 +20,6 @@ EVALUATE = {
     "embeddings": "nowhere.safetensors",
     "metrics": "metrics.json",
 }
-
-
-def children(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.fixture(scope="module")

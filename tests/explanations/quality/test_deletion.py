@@ -5,15 +5,12 @@ from itertools import permutations
 import pytest
 import torch
 
+from draws import generator
 from lookalike.explanations.quality.deletion import Deletion, cosines, margin_between, margin_deletion, normalised
 from lookalike.explanations.quality.pooled import cell_order, pooled
 from lookalike.explanations.quality.substitutes import blurred, plain
 
 SIZE = 28
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def linear(count=6, seed=0):

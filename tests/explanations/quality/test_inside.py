@@ -3,12 +3,9 @@
 import pytest
 import torch
 
+from draws import generator
 from lookalike.explanations.controls import centre_maps
 from lookalike.explanations.quality.inside import mass_beyond_centre, mass_inside
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def objects(count=4):

@@ -4,14 +4,11 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
+from draws import generator
 from lookalike.explanations.quality.annotations import Parts
 from lookalike.explanations.quality.parts import FEWEST, part_agreement, values_of_parts
 
 SIZE = (40, 60)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def drawn(count, parts=15, share=0.8, seed=0):

@@ -3,12 +3,9 @@
 import pytest
 import torch
 
+from draws import generator
 from lookalike.explanations.quality.planted import draw_boxes, planted, planted_hits, planted_rank
 from lookalike.explanations.quality.pooled import pooled
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def test_boxes_are_squares_of_cells_at_all_places():

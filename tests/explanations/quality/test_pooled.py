@@ -5,11 +5,8 @@ from math import lcm
 import pytest
 import torch
 
+from draws import generator
 from lookalike.explanations.quality.pooled import GRID, cell_order, on_pixels, pooled
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def slowly_pooled(maps, side):

@@ -7,13 +7,10 @@ import torch
 from scipy.stats import spearmanr
 
 import lookalike
+from draws import generator
 from lookalike.explanations.quality.pooled import pooled
 from lookalike.explanations.quality.randomised import cascade, map_correlation, weight_randomisation
 from trainings import CROP, batch, learner
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def trained(name):

@@ -5,14 +5,11 @@ from itertools import product
 import pytest
 import torch
 
+from draws import generator
 from lookalike.explanations.quality.annotations import Parts
 from lookalike.explanations.quality.transfer import ceiling, point_transfer, same_place
 
 SIZE = (40, 60)
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def drawn(count, parts=8, seed=0):

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
+from draws import unit
 from lookalike.methods.contextual.cosine import cosine_similarity
 from lookalike.methods.contextual.loss import (
     ContextualLoss,
@@ -22,11 +21,6 @@ SETTINGS = {
     "positive_margin": 0.75,
     "negative_margin": 0.6,
 }
-
-
-def unit(n: int, d: int, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)
 
 
 def test_cosine_similarity_has_the_gradient_of_the_product():

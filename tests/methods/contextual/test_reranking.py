@@ -4,18 +4,13 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from draws import unit
 from lookalike.methods.contextual import reranking
 from lookalike.methods.contextual.loss import rerank
 from lookalike.methods.contextual.reranking import Reranker
 from lookalike.metrics.retrieval import retrieval_metrics, retrieval_metrics_from_embeddings
-
-
-def unit(n: int, d: int, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)
 
 
 def rerank_by_loops(s: Tensor, k: int, beta: float) -> Tensor:

@@ -3,17 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from draws import generator
 from lookalike.methods.contextual.robustness import images_to_replace, noisy_labels, of_first_classes
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def test_only_a_share_of_the_labels_is_drawn_anew():
     labels = torch.arange(10).repeat(200) * 3  # labels with gaps
     before = labels.clone()
-    noisy = noisy_labels(labels, 0.2, seeded())
+    noisy = noisy_labels(labels, 0.2, generator())
     assert torch.equal(labels, before)
     assert noisy.dtype == labels.dtype
     assert set(noisy.tolist()) <= set(labels.tolist())
@@ -22,7 +19,7 @@ def test_only_a_share_of_the_labels_is_drawn_anew():
 
 
 def test_new_labels_are_uniform_over_the_classes():
-    noisy = noisy_labels(torch.zeros(5000, dtype=torch.int64), 1.0, seeded(), classes=torch.tensor([4, 7, 9, 30]))
+    noisy = noisy_labels(torch.zeros(5000, dtype=torch.int64), 1.0, generator(), classes=torch.tensor([4, 7, 9, 30]))
     counts = [int((noisy == label).sum()) for label in (4, 7, 9, 30)]
     assert sum(counts) == 5000
     assert all(abs(count - 1250) < 6 * 31 for count in counts)
@@ -30,17 +27,17 @@ def test_new_labels_are_uniform_over_the_classes():
 
 def test_no_noise_changes_nothing_and_a_seed_fixes_the_noise():
     labels = torch.arange(50) // 5
-    assert torch.equal(noisy_labels(labels, 0.0, seeded()), labels)
-    assert torch.equal(noisy_labels(labels, 0.3, seeded(1)), noisy_labels(labels, 0.3, seeded(1)))
-    assert not torch.equal(noisy_labels(labels, 0.3, seeded(1)), noisy_labels(labels, 0.3, seeded(2)))
+    assert torch.equal(noisy_labels(labels, 0.0, generator()), labels)
+    assert torch.equal(noisy_labels(labels, 0.3, generator(1)), noisy_labels(labels, 0.3, generator(1)))
+    assert not torch.equal(noisy_labels(labels, 0.3, generator(1)), noisy_labels(labels, 0.3, generator(2)))
 
 
 @pytest.mark.parametrize(("images", "share", "expected"), [(100, 0.05, 5), (5864, 0.2, 1173), (7, 1.0, 7), (0, 0.5, 0)])
 def test_images_to_replace_are_distinct_and_ascending(images, share, expected):
-    chosen = images_to_replace(images, share, seeded())
+    chosen = images_to_replace(images, share, generator())
     assert len(chosen) == expected
     assert torch.equal(chosen, chosen.unique())
-    assert torch.equal(chosen, images_to_replace(images, share, seeded()))
+    assert torch.equal(chosen, images_to_replace(images, share, generator()))
     assert ((chosen >= 0) & (chosen < images)).all()
 
 
@@ -54,14 +51,14 @@ def test_values_outside_their_range_are_rejected():
     labels = torch.arange(6) // 2
     for share in (-0.1, 1.1):
         with pytest.raises(ValueError, match=f"share={share}"):
-            noisy_labels(labels, share, seeded())
+            noisy_labels(labels, share, generator())
         with pytest.raises(ValueError, match=f"share={share}"):
-            images_to_replace(6, share, seeded())
+            images_to_replace(6, share, generator())
     for count in (0, 4):
         with pytest.raises(ValueError, match=rf"count={count} is outside \[1, 3\]"):
             of_first_classes(labels, count)
     with pytest.raises(ValueError, match="images=-1"):
-        images_to_replace(-1, 0.5, seeded())
-    for function in (lambda x: noisy_labels(x, 0.1, seeded()), lambda x: of_first_classes(x, 1)):
+        images_to_replace(-1, 0.5, generator())
+    for function in (lambda x: noisy_labels(x, 0.1, generator()), lambda x: of_first_classes(x, 1)):
         with pytest.raises(ValueError, match=r"\(3, 2\)"):
             function(labels.view(3, 2))

@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from draws import unit
 from lookalike.methods.contextual.loss import contextual_loss, contextual_similarity
 from lookalike.methods.contextual.similarity import VARIANTS
 
@@ -84,10 +84,6 @@ def loss_by_loops(w: Tensor, labels: Tensor) -> Tensor:
     n = len(w)
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
     return total((float(labels[i] == labels[j]) - w[i, j]) ** 2 for i, j in pairs) / n**2
-
-
-def unit(n: int, d: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    return F.normalize(torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=dtype), dim=1)
 
 
 def cosine(n: int, d: int, seed: int) -> Tensor:

@@ -7,17 +7,13 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses import ContrastiveLoss
 from torch import Tensor
 
+from draws import unit
 from lookalike.methods.contextual.similarity import contextual_similarity
 from lookalike.methods.contextual.terms import (
     contextual_loss,
     contrastive_loss,
     similarity_regulariser,
 )
-
-
-def unit(n: int, d: int, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return F.normalize(torch.randn(n, d, generator=generator, dtype=torch.float64), dim=1)
 
 
 def clusters(classes: int, k: int, spread: float, seed: int) -> tuple[Tensor, Tensor]:
