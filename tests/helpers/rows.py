@@ -27,6 +27,11 @@ def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", seeds: tuple
     return crossed_estimate(difference, of_class[0][0]["queries"])
 
 
+def interval_of(mean: float, low: float, high: float) -> str:
+    """As the pages write it."""
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
 def counts_of_figures() -> dict[str, int]:
     """Statements by what became of them: the last row of the committed page of figures."""
     rows = [
