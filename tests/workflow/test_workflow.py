@@ -182,7 +182,7 @@ def test_metrics_of_other_settings_that_were_brought_along_are_refused(brought):
 
 def test_a_call_that_trains_again_keeps_nothing_that_was_brought_along(brought):
     done = brought.run(f"-n {LINE} --forcerun train")
-    assert re.search(r"^evaluate +13$", done.stdout + done.stderr, re.MULTILINE)
+    assert re.search(r"^evaluate +14$", done.stdout + done.stderr, re.MULTILINE)
 
 
 def test_a_misspelt_key_is_refused_before_any_job(copy):

@@ -17,7 +17,6 @@ from lookalike.own.index import TOGETHER, Index, Part, read_parts, tidied, write
 from lookalike.own.models import OpenModel
 from lookalike.own.pictures import Stamp, image_batches, pictures_in, read_image
 from lookalike.own.ranking import Way, way_of
-from lookalike.running.devices import cores_at_hand
 
 BATCH = 32
 FORMAT = 2  # of the index; another one is another index
@@ -130,7 +129,7 @@ def _look_at(
         Why some of them cannot be read, a line each.
     """
     unreadable: list[str] = []
-    threads = cores_at_hand()
+    threads = os.cpu_count() or 1
     shown = tqdm(total=len(stamps), desc=f"look at {folder}", unit=" pictures", disable=len(stamps) < TOGETHER // 8)
     with shown:
         for start in range(0, len(stamps), TOGETHER):
