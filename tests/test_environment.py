@@ -32,7 +32,7 @@ def test_conda_users_get_the_same_pins():
 @pytest.mark.parametrize("lock", [USERS, DEVELOPERS])
 def test_every_pin_has_hashes_and_no_registry_is_named(lock):
     text = (ROOT / lock).read_text()
-    blocks = [block for block in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE) if "==" in block]
+    blocks = [block for block in re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE) if "==" in block]
     assert len(blocks) > 100
     assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
     assert "://" not in text

@@ -14,6 +14,7 @@ from lookalike.plan.rates import trials
 from lookalike.plan.results import training_of
 from lookalike.plan.trials import trial_runs
 from projects import ROOT
+from rows import trainings_of_targets
 
 TARGETS = (ROOT / "docs" / "targets.md").read_text()
 
@@ -55,10 +56,7 @@ def runs_of(plan, target):
 
 @pytest.mark.parametrize("scale", ["mini", "ci"])
 def test_a_target_trains_as_often_as_said(scale):
-    line = r"^\| `snakemake --cores all (\w+)%s` \| .* \| (\d+)[^|]*\|$" % (
-        " --config scale=ci" if scale == "ci" else ""
-    )
-    said = {target: int(count) for target, count in re.findall(line, TARGETS, re.MULTILINE)}
+    said = trainings_of_targets(" --config scale=ci" if scale == "ci" else "")
     assert said.keys() == (
         {"regression"}
         if scale == "ci"

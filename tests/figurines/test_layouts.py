@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from PIL import Image
 from scipy.io import loadmat
 
-from figurines import PRESETS
+from figurines import PRESETS, write_figurines
 from lookalike.data import read_layout, read_layout_keypoints
 
 LAYOUTS = {"birds": "cub", "vehicles": "cars", "products": "sop", "shop": "inshop"}
@@ -232,3 +233,14 @@ def test_the_shop_keeps_query_and_gallery_apart_and_both_for_every_test_item(wri
     for path, item, _ in split:
         assert re.fullmatch(rf"img/WOMEN/\w+/{item}/0[12]_[1-4]_(front|side|back|full)\.jpg", path)
         assert (root / "Img" / path).is_file()
+
+
+@pytest.mark.parametrize("images", PRESETS["shop"].images_per_class)
+def test_every_number_of_pictures_of_an_item_gives_queries_and_a_gallery(images, tmp_path):
+    one_item = replace(PRESETS["shop"], train_classes=1, test_classes=1, images_per_class=(images,))
+    write_figurines("shop", tmp_path / "shop", parameters=one_item)
+    _, _, *table = lines(tmp_path / "shop" / "Eval" / "list_eval_partition.txt")
+    roles = [line.split()[2] for line in table]
+    assert roles.count("query") + roles.count("gallery") == roles.count("train") == images
+    assert 1 <= roles.count("query") <= 3
+    assert 3 <= roles.count("gallery") <= 5

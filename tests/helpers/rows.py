@@ -1,4 +1,6 @@
-"""Rows of committed tables and of the page of figures, and what two rows on real birds differ by."""
+"""Rows of committed tables and pages, and what two rows on real birds differ by."""
+
+import re
 
 from lookalike.reports.by_class import class_means
 from lookalike.statistics.crossed import Estimate, crossed_estimate
@@ -6,7 +8,7 @@ from projects import ROOT, cells_of, committed
 
 METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}  # of a paper's tables, the first
 REAL_BIRDS = ROOT / "results" / "birds" / "metrics"
-SEEDS = (0, 1, 2)  # that the rows of README's first table have; others do not yet
+SEEDS = (0, 1, 2)  # of the rows that README and findings hold against each other
 
 
 def rows_of(table: str, metric: str = "R@1") -> dict[str, dict[str, str]]:
@@ -40,3 +42,10 @@ def counts_of_figures() -> dict[str, int]:
         if line.startswith(("| figure |", "| all |"))
     ]
     return {name: int(count or 0) for name, count in zip(*rows, strict=True) if name != "figure"}
+
+
+def trainings_of_targets(config: str = "") -> dict[str, int]:
+    """How often docs/targets.md says that a target trains, of those with such a number behind ``config``."""
+    line = rf"^\| `snakemake --cores all (\w+){re.escape(config)}` \| .* \| (\d+)[^|]*\|$"
+    text = (ROOT / "docs" / "targets.md").read_text()
+    return {target: int(count) for target, count in re.findall(line, text, re.MULTILINE)}

@@ -94,7 +94,7 @@ def test_a_run_lasts_as_long_as_its_training_however_long_after_that_it_is_evalu
         tracked.epoch({"epoch": 1, "loss": 2.0})
     longest = 1000 * (time.monotonic() - began)
     before = runs_in(uri)["margin"].info
-    assert 500 <= before.end_time - before.start_time <= longest + 1
+    assert 500 <= before.end_time - before.start_time <= min(longest + 1, 2000)
     write_json(path := result(params.parent, "metrics"), {"best": {"R@1": 0.5}, "last": {"R@1": 0.25}})
     settings = {"evaluate": {"scoring": {"name": "cosine"}}}
     log_scores(path, model=MODEL, settings=settings, device="cpu", seconds=12.5)

@@ -53,13 +53,13 @@ def server():
         listening.shutdown()
 
 
-def test_a_closed_port_and_a_server_that_never_answers_are_away_in_one_line_after_seconds(at):
+def test_a_closed_port_and_a_server_that_never_answers_are_away_in_one_line_within_five_seconds(at):
     for place, reason in ((closed_port, r"Connection refused"), (silent_server, r"no answer within 3 s|timed out")):
         with place() as uri:
             at(uri)
             began = time.monotonic()
             line = ask_server()
-            assert time.monotonic() - began < 30  # a library left to itself would ask for minutes
+            assert time.monotonic() - began < 5
             assert line.startswith(f"MLflow: {uri} is away (")
             assert line.endswith("`lookalike track sync` sends the runs when it is back")
             assert "\n" not in line
