@@ -1,10 +1,9 @@
 """Files are read whole or refused."""
 
-import subprocess
-
 import pytest
 import torch
 
+from disks import small_disk
 from lookalike.files import read_about, read_json, read_tensors, write_json, write_tensors, write_text
 
 
@@ -21,13 +20,8 @@ def test_a_file_that_is_no_tensors_is_named_and_nobody_is_told_to_remove_it(tmp_
 @pytest.fixture
 def full_disk(tmp_path):
     """A folder on a disk of 64 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("no right to mount a small disk")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "disk", "64k") as folder:
+        yield folder
 
 
 def test_a_full_disk_names_the_file_that_it_does_not_take(full_disk):

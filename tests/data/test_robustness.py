@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from disks import mount, small_disk
 from lookalike.data import DownloadError, ensure_data, fetch, unpack
 from tars import tar_of
+from waiting import wait_until
 
 PICTURES = {f"pictures/{label}/{n}.jpg": os.urandom(20_000) for label in "ab" for n in range(10)}  # nothing to compress
 PAGE = b"<!DOCTYPE html><html>Quota exceeded</html>"
@@ -191,21 +192,10 @@ def test_a_disk_that_fills_up_in_unpacking_leaves_the_archive_only(server, place
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 200 kB; its size can be changed."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-
-    def resize(size, *options):
-        command = ["mount", "-t", "tmpfs", "-o", ",".join([*options, f"size={size}"]), "tmpfs", str(folder)]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-    if shutil.which("mount") is None or not resize("200k"):
-        pytest.skip("mounting a file system is not allowed here")
-    try:
-        yield folder, partial(resize, "20m", "remount")
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
+def growing_disk(tmp_path):
+    """A file system of 200 kB, and what makes it one of 20 MB."""
+    with small_disk(tmp_path / "disk", "200k") as folder:
+        yield folder, partial(mount, folder, "20m", "remount")
 
 
 def unannounced(handler, content):
@@ -214,8 +204,8 @@ def unannounced(handler, content):
     handler.wfile.write(content)
 
 
-def test_a_download_onto_a_disk_that_is_really_full_finishes_once_there_is_room(server, places, small_disk):
-    archives, enlarge = small_disk
+def test_a_download_onto_a_disk_that_is_really_full_finishes_once_there_is_room(server, places, growing_disk):
+    archives, enlarge = growing_disk
     server.files["/a"] = ARCHIVE
     server.answers["/a"] = [unannounced]  # otherwise the announced size alone is refused
     specification = specification_of(f"{server.url}/a")
@@ -229,8 +219,8 @@ def test_a_download_onto_a_disk_that_is_really_full_finishes_once_there_is_room(
     assert_finished(ensure_data(specification, places[0], archives))
 
 
-def test_unpacking_onto_a_disk_that_is_really_full_finishes_once_there_is_room(server, places, small_disk):
-    disk, enlarge = small_disk
+def test_unpacking_onto_a_disk_that_is_really_full_finishes_once_there_is_room(server, places, growing_disk):
+    disk, enlarge = growing_disk
     server.files["/a"] = ARCHIVE
     specification = specification_of(f"{server.url}/a")
     with pytest.raises(OSError, match=r"cannot be unpacked into .*: No space left on device") as error:
@@ -313,8 +303,9 @@ def test_a_process_killed_in_the_download_is_gone_on_with(server, places, start)
     process = start(specification)
     assert arrived.wait(60)
     part = places[1] / "pictures.tgz.part"
-    while not (part.is_file() and part.stat().st_size):  # what is written reaches the disk by the buffer
-        assert process.poll() is None
+    # What is written reaches the disk by the buffer.
+    wait_until(lambda: part.is_file() and part.stat().st_size, 60, "nothing was written")
+    assert process.poll() is None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     release.set()

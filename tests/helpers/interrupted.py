@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lookalike.running import jobs
 from trainings import section
+from waiting import wait_until
 
 FINAL = ("model", "history.csv")
 
@@ -59,8 +60,7 @@ def started_parent():
     """A parent that has imported what jobs need."""
     parent = jobs.start_parent(tracked=False)
     address = Path(os.environ[jobs.ADDRESS])
-    while not address.exists():
-        time.sleep(0.02)
+    wait_until(address.exists, 60, "the parent has not begun")
     return parent
 
 

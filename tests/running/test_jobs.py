@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import torch
 
 from interrupted import children
 from lookalike.running import jobs, machine
+from waiting import wait_until
 
 EVALUATE = {
     "settings": {},
@@ -69,10 +69,8 @@ def test_a_stage_in_a_child_of_the_parent_fails_in_the_same_words(tmp_path, pare
     messages = []
     for address in (os.environ[jobs.ADDRESS], ""):
         monkeypatch.setenv(jobs.ADDRESS, address)
-        deadline = time.monotonic() + 60
-        while address and not Path(address).exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        if address:
+            wait_until(Path(address).exists, 60, "the parent has not begun")
         with pytest.raises(SystemExit) as stopped:
             jobs.call("evaluate", log=str(tmp_path / "evaluate.log"), **EVALUATE)
         messages.append(stopped.value.code)
@@ -86,8 +84,7 @@ def test_a_module_that_cannot_be_imported_fails_the_jobs_that_need_it_and_not_th
     process = jobs.start_parent(tracked=False)
     address = Path(os.environ[jobs.ADDRESS])
     try:
-        while not address.exists():
-            time.sleep(0.05)
+        wait_until(address.exists, 60, "the parent has not begun")
         for stage, reason in (("misspelt", "ModuleNotFoundError: No module named"), ("evaluate", ".*nowhere")):
             with pytest.raises(SystemExit, match=f"^{stage}: {reason}"):
                 jobs.call(stage, log=str(tmp_path / f"{stage}.log"), **EVALUATE)
@@ -110,8 +107,7 @@ def test_the_parent_ends_with_the_call_that_started_it(monkeypatch):
 @pytest.mark.slow
 def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
     address = Path(os.environ[jobs.ADDRESS])
-    while not address.exists():
-        time.sleep(0.05)
+    wait_until(address.exists, 60, "the parent has not begun")
     waits_for_ever = tmp_path / "embeddings.safetensors"
     os.mkfifo(waits_for_ever)
     arguments = {**EVALUATE, "embeddings": str(waits_for_ever)}
@@ -119,10 +115,7 @@ def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
     failures = []
     waiting = threading.Thread(target=lambda: failures.append(jobs._ask_parent(str(address), request)))
     waiting.start()
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "log").exists():  # the child has begun
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until((tmp_path / "log").exists, 120, "the child has not begun")
     (child,) = children(parent.pid)
     os.kill(child, signal.SIGKILL)
     waiting.join(timeout=60)

@@ -12,6 +12,7 @@ import pytest
 from interrupted import SIGNALS, asked, broken_off, children, final_files, request, seconds_of, started_parent
 from lookalike.running import jobs
 from trainings import write_dataset
+from waiting import wait_until
 
 EPOCHS = 12
 
@@ -90,13 +91,9 @@ def test_a_job_whose_caller_is_killed_saves_and_ends_too(tmp_path, manifest, par
         caller.connect(os.environ[jobs.ADDRESS])
         caller.sendall((jobs.json.dumps(wanted) + "\n").encode())
         time.sleep(unbroken[1])
-    deadline = time.monotonic() + 20
-    while not (tmp_path / ".unfinished").is_file():
-        assert time.monotonic() < deadline, "nothing was saved"
-        time.sleep(0.02)
-    while children(parent.pid):
-        assert time.monotonic() < deadline, "the job has not ended"
-        time.sleep(0.02)
+    told = time.monotonic()
+    wait_until((tmp_path / ".unfinished").is_file, 20, "nothing was saved")
+    wait_until(lambda: not children(parent.pid), 20 - (time.monotonic() - told), "the job has not ended")
 
 
 def test_a_job_outlives_its_parent_and_the_next_one_runs_without(tmp_path, manifest, monkeypatch):
@@ -107,8 +104,7 @@ def test_a_job_outlives_its_parent_and_the_next_one_runs_without(tmp_path, manif
     failures = []
     waiting = threading.Thread(target=lambda: failures.append(asked(wanted)))
     waiting.start()
-    while not (tmp_path / "first" / "log").exists():
-        time.sleep(0.02)
+    wait_until((tmp_path / "first" / "log").exists, 60, "no job has begun")
     orphaned.kill()
     orphaned.wait()
     waiting.join(timeout=120)

@@ -1,10 +1,9 @@
 """The state of an unfinished training is whole, or it is not used; and it is left where a training is broken off."""
 
-import subprocess
-
 import pytest
 import torch
 
+from disks import small_disk
 from lookalike.training.checkpoint import ResumeFile, kept_aside
 
 STATE = {"epoch": 3, "last": {"weight": torch.arange(500.0)}}
@@ -74,13 +73,8 @@ def test_what_is_kept_aside_does_not_change_with_the_next_step():
 @pytest.fixture
 def full_disk(tmp_path):
     """A folder on a disk of 8 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("no right to mount a small disk")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "disk", "8k") as folder:
+        yield folder
 
 
 def test_a_full_disk_is_told_by_the_name_of_the_file_and_leaves_the_earlier_state(full_disk, caplog):

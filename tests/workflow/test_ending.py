@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import wait_until
+
 ONE = "--cores all --resources gpu=1 --configfile own.yaml results/own/metrics/compared_margin/pictures/seed0.json"
 MODEL = "results/own/models/compared_margin/pictures/seed0.safetensors"
 
@@ -16,13 +18,6 @@ pytestmark = pytest.mark.slow
 def log(project):
     path = project.root / "logs" / "own" / "train" / "compared_margin-pictures-seed0.log"
     return path.read_text() if path.is_file() else ""
-
-
-def wait_until(holds, within_s, otherwise):
-    deadline = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.02)
 
 
 def in_training(project):

@@ -6,12 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
 from projects import ROOT, make_project
+from waiting import wait_until
 
 NOISE = re.compile(
     r"Traceback|RuleException|CalledProcessError|WorkflowError|InputFunction|line \d+, in |\.snakemake/scripts"
@@ -118,11 +119,9 @@ def test_ctrl_c_and_a_second_call_are_one_line_each(project):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        deadline = time.monotonic() + 300
-        while not list(project.root.glob("results/own/models/**/.seed0.unfinished")):
-            assert first.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        began = partial(project.root.glob, "results/own/models/**/.seed0.unfinished")
+        wait_until(lambda: list(began()) or first.poll() is not None, 300, "no training has begun")
+        assert first.poll() is None
         second = last_line(project.typed(line))
         assert second.startswith("another call is at work on these files in this folder")
         assert "unlock" not in second

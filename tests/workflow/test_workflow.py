@@ -5,13 +5,13 @@ import json
 import os
 import re
 import shutil
-import time
 
 import pytest
 
 from lookalike.command import main
 from lookalike.parameters import read
 from projects import make_project
+from waiting import wait_until
 
 LINE = "--cores 2 --resources gpu=1 tables --configfile own.yaml"
 # Two methods, where it does not matter how many there are.
@@ -90,11 +90,9 @@ def jobs_of_split(project, line=""):
 
 def wait_for_training(project, call):
     """Wait until a training has finished its first epoch."""
-    deadline = time.monotonic() + 300
-    while not list((project.root / "results" / "own" / "models").rglob(".seed0.unfinished")):
-        assert call.poll() is None, "the call ended before a training had begun"
-        assert time.monotonic() < deadline, "no training has begun"
-        time.sleep(0.02)
+    models = project.root / "results" / "own" / "models"
+    wait_until(lambda: list(models.rglob(".seed0.unfinished")) or call.poll() is not None, 300, "no training has begun")
+    assert call.poll() is None, "the call ended before a training had begun"
 
 
 def metrics(project):
