@@ -201,7 +201,9 @@ class DryRun:
         if not quiet:
             if 0 < len(self._titles) <= FEW:
                 lines += ["", *self._titles]
-            lines += ["", *self._reasons, "", f"A dry run: nothing was started. Every job with its files: {_FULL}"]
+            if self._reasons:  # --quiet keeps them back
+                lines += ["", *self._reasons]
+            lines += ["", f"A dry run: nothing was started. Every job with its files: {_FULL}"]
         print("\n".join(lines), flush=True)
 
 

@@ -34,7 +34,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
         common = self.common_settings
         chosen = getattr(self.settings, "full", False)
         self._full = bool(chosen or is_plain() or common.verbose or common.debug_dag or common.printshellcmds)
-        self._quiet = {str(getattr(each, "value", each)).lower() for each in common.quiet or ()}
+        self._quiet = {each.item_to_choice() for each in common.quiet or ()}
         self._terminal = Terminal(self._job_says)
         self._call: Call | None = None
         self._dry: DryRun | None = DryRun() if common.dryrun else None

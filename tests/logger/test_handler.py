@@ -12,10 +12,11 @@ import pytest
 PLAY = """
 import json, logging, os, subprocess, sys
 from types import SimpleNamespace
+from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_lookalike import LogHandler, LogHandlerSettings
 script = json.loads(sys.argv[1])
-common = SimpleNamespace(printshellcmds=False, nocolor=True, quiet=script["quiet"], debug_dag=False, verbose=False,
+common = SimpleNamespace(printshellcmds=False, nocolor=True, quiet=Quietness.parse_choices_set(script["quiet"]), debug_dag=False, verbose=False,
                          show_failed_logs=True, stdout=script["dry"], dryrun=script["dry"])
 handler = LogHandler(common, LogHandlerSettings())
 for number, (event, level, message, fields) in enumerate(script["events"]):
@@ -153,6 +154,7 @@ def test_a_dry_run_names_stages_and_reasons_and_few_jobs():
     assert "Train margin" in said
     assert "    files missing:" in said
     assert not any("individual" in line for line in said)
+    assert play(BEGUN, plan(train=1), begins(1), reasons, dry=True, quiet=["all"]) == ["Job stats:", "job  count"]
     many = play(BEGUN, plan(train=30), *(begins(number) for number in range(30)), dry=True)
     assert "Train margin" not in many
 
