@@ -16,7 +16,8 @@ from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_lookalike import LogHandler, LogHandlerSettings
 script = json.loads(sys.argv[1])
-common = SimpleNamespace(printshellcmds=False, nocolor=True, quiet=Quietness.parse_choices_set(script["quiet"]), debug_dag=False, verbose=False,
+quiet = Quietness.parse_choices_set(script["quiet"])
+common = SimpleNamespace(printshellcmds=False, nocolor=True, quiet=quiet, debug_dag=False, verbose=False,
                          show_failed_logs=True, stdout=script["dry"], dryrun=script["dry"])
 handler = LogHandler(common, LogHandlerSettings())
 for number, (event, level, message, fields) in enumerate(script["events"]):
