@@ -54,6 +54,14 @@ def test_what_is_counted_of_claims_stands_in_their_file():
     assert f"half of them by less than {deviations.median():.1f}." in words
 
 
+def test_what_is_counted_of_claims_on_real_birds_stands_in_their_file():
+    verdicts = pd.read_csv(StringIO(committed("birds/claims.csv")))["verdict"].value_counts()
+    assert set(verdicts.index) == {"holds", "undecided"}
+    words = f"over all {verdicts.sum()} comparisons and three looks, three seeds decide"
+    number = {3: "three"}[int(verdicts["holds"])]
+    assert f"{words} {number}, all as the papers say." in " ".join(TEXT.split())
+
+
 def test_what_is_counted_of_figures_stands_on_their_page():
     counts = counts_of_figures()
     decided = counts["yes"] + counts["no"] + counts["small"]
