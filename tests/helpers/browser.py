@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from waiting import wait_until
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "no Chromium: apt-get install chromium"
 PATIENCE_S = 120  # on a busy machine
@@ -68,10 +70,7 @@ class Page:
 
     def wait(self, condition: str) -> None:
         """Until an expression is true."""
-        end = time.monotonic() + PATIENCE_S
-        while not self.run(f"Boolean({condition})"):
-            assert time.monotonic() < end, f"{condition} did not become true"
-            time.sleep(0.05)
+        wait_until(lambda: self.run(f"Boolean({condition})"), PATIENCE_S, f"{condition} did not become true")
 
     def open(self, path: Path, *, width: int = 1280, dark: bool = False) -> None:
         """Load a file as from disk."""

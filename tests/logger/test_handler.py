@@ -156,6 +156,10 @@ def test_a_dry_run_names_stages_and_reasons_and_few_jobs():
     assert "    files missing:" in said
     assert not any("individual" in line for line in said)
     assert play(BEGUN, plan(train=1), begins(1), reasons, dry=True, quiet=["all"]) == ["Job stats:", "job  count"]
+    kept_back = play(BEGUN, plan(train=1), dry=True, quiet=["rules", "progress"])
+    assert kept_back[:3] == ["Job stats:", "job  count", ""]
+    assert len(kept_back) == 4
+    assert kept_back[3].startswith("A dry run: nothing was started.")
     many = play(BEGUN, plan(train=30), *(begins(number) for number in range(30)), dry=True)
     assert "Train margin" not in many
 

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import time
 
 from snakemake_logger_plugin_lookalike import call as calls
 from snakemake_logger_plugin_lookalike.call import Call
 from snakemake_logger_plugin_lookalike.terminal import Terminal
+from waiting import wait_until
 
 PLAY = """
 import subprocess, sys
@@ -46,8 +46,5 @@ def test_what_jobs_print_is_read_on_where_nobody_sees_the_call_any_more(monkeypa
     monkeypatch.setattr(calls.Lines, "tick", fail)
     terminal = Gone(lambda line: None)
     call = Call({"train": 1}, terminal, quiet={"all"}, colour=False)
-    deadline = time.monotonic() + 10
-    while terminal.times < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: terminal.times >= 3, 10, "nothing was read")
     call.end("", [])
