@@ -34,7 +34,7 @@ def test_every_number_stands_in_the_named_file(paragraph):
 
 
 def test_the_page_is_read_whole():
-    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 37
+    assert len(PARAGRAPHS) == TEXT.count("\n- ") == 39
 
 
 def test_what_is_counted_of_claims_stands_in_their_file():
@@ -98,6 +98,24 @@ def test_gains_after_the_last_epoch_are_of_the_committed_metrics_of_real_birds()
         step = on_real_birds(*(rows[label] for label in pair), checkpoint=checkpoint)
         found.append(interval_of(step.mean, *step.interval(0.05)))
     assert VALUE.findall(equal) == found
+
+
+def test_what_the_contextual_part_adds_on_real_birds_is_of_the_committed_metrics():
+    paragraph = TEXT[TEXT.index("How much of the loss is contextual") :].partition("\n\n")[0]
+    alone = {"recipe": "contextual_seen_0_0_0_0"}
+    found = []
+    for checkpoint in ("last", "best"):
+        for weight in ("contextual_seen_0_0_0_8", "contextual_seen_0_0_1_0"):
+            step = on_real_birds({"recipe": weight}, alone, checkpoint=checkpoint)
+            found.append(interval_of(step.mean, *step.interval(0.05)))
+    assert [value for value in VALUE.findall(paragraph) if "[" in value] == found
+
+
+def test_what_is_counted_of_figures_of_real_birds_stands_on_their_page():
+    counts = counts_of_figures("birds")
+    number = {8: "eight"}[counts["yes"] + counts["no"] + counts["small"] + counts["undecided"]]
+    assert (counts["yes"], counts["no"] + counts["small"]) == (1, 0)
+    assert f"the one of {number} statements on these figures that three seeds decide" in " ".join(TEXT.split())
 
 
 def test_matching_places_helps_every_loss_on_real_birds_by_more_than_is_printed():

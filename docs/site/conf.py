@@ -57,4 +57,8 @@ def setup(app):
 
 
 def _anchors_as_targets(app, document, source):
-    source[0] = re.sub(r'^(#+ )<a id="(\w+)"></a>', r"(\2)=\n\1", source[0], flags=re.MULTILINE)
+    """A target is one of the whole site, an anchor one of its page: several scales have a figure of the same name."""
+    page = document.replace("/", "-")
+    text = re.sub(r'^(#+ )<a id="(\w+)"></a>', rf"({page}-\2)=\n\1", source[0], flags=re.MULTILINE)
+    if text != source[0]:
+        source[0] = re.sub(r"\]\(#(\w+)\)", rf"](#{page}-\1)", text)

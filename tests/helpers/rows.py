@@ -34,11 +34,11 @@ def interval_of(mean: float, low: float, high: float) -> str:
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
-def counts_of_figures() -> dict[str, int]:
+def counts_of_figures(folder: str = "mini") -> dict[str, int]:
     """Statements by what became of them: the last row of the committed page of figures."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in committed("mini/figures.md").splitlines()
+        for line in committed(f"{folder}/figures.md").splitlines()
         if line.startswith(("| figure |", "| all |"))
     ]
     return {name: int(count or 0) for name, count in zip(*rows, strict=True) if name != "figure"}

@@ -1,22 +1,26 @@
 """The committed page of figures and its captions are what follows from the committed numbers of all its figures."""
 
+import pytest
+
 from lookalike.files import write_text
-from lookalike.parameters import read
+from lookalike.parameters import read, read_yaml
 from lookalike.plan.figures import read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures_page import figures_page
-from projects import committed
+from projects import ROOT, committed
 
 
-def test_the_committed_page_and_captions_follow_from_the_committed_checks(tmp_path):
-    plan = Plan({**read("params/config.yaml", "config"), "scale": "mini"})
-    shown = committed("mini/figures.md")
+@pytest.mark.parametrize(("folder", "laid_over"), [("mini", {"scale": "mini"}), ("birds", None)])
+def test_the_committed_page_and_captions_follow_from_the_committed_checks(folder, laid_over, tmp_path):
+    overlay = laid_over or read_yaml(ROOT / "params" / "overlays" / f"{folder}.yaml")
+    plan = Plan({**read("params/config.yaml", "config"), **overlay})
+    shown = committed(f"{folder}/figures.md")
     figures = {name: str(tmp_path / "figures" / name) for name in read_figures(plan) if f'<a id="{name}">' in shown}
     assert len(figures) == shown.count('<a id="') > 0
     for name, path in figures.items():
-        write_text(f"{path}.json", committed(f"mini/figures/{name}.json"))
+        write_text(f"{path}.json", committed(f"{folder}/figures/{name}.json"))
     page = tmp_path / "figures.md"
     figures_page(figures, scale=f"{plan.folder}: {plan.title}", output=str(page))
     assert page.read_text() == shown
     for name in figures:
-        assert (tmp_path / "figures" / f"{name}.md").read_text() == committed(f"mini/figures/{name}.md")
+        assert (tmp_path / "figures" / f"{name}.md").read_text() == committed(f"{folder}/figures/{name}.md")
