@@ -1,5 +1,6 @@
 """Each number of docs/findings.md stands in the file that its paragraph names."""
 
+import json
 import re
 from io import StringIO
 
@@ -116,6 +117,29 @@ def test_what_is_counted_of_figures_of_real_birds_stands_on_their_page():
     number = {8: "eight"}[counts["yes"] + counts["no"] + counts["small"] + counts["undecided"]]
     assert (counts["yes"], counts["no"] + counts["small"]) == (1, 0)
     assert f"the one of {number} statements on these figures that three seeds decide" in " ".join(TEXT.split())
+
+
+def test_what_three_times_the_budget_changes_on_real_birds_is_of_the_committed_metrics():
+    runs = {label: row["runs"] for label, row in rows_of("birds_long/tables/comparison").items()}
+    trained = {label: run for label, run in runs.items() if label not in ("Chance", "Untrained features")}
+    long, short = (
+        {label: json.loads(committed(f"{folder}/metrics/{run}.json")) for label, run in trained.items()}
+        for folder in ("birds_long", "birds")
+    )
+    best = {label: f"{100 * run['best']['R@1']:.1f}" for label, run in long.items()}
+    lost = {label: 100 * (run["best"]["R@1"] - run["last"]["R@1"]) for label, run in long.items()}
+    gained = [label for label in trained if long[label]["best_epoch"] > 5]
+    assert gained == ["Contextual"] and long["Contextual"]["best_epoch"] == 11
+    assert max(run["best_epoch"] for label, run in long.items() if label not in gained) == 3
+    others = sorted(points for label, points in lost.items() if label not in gained)
+    before = f"{100 * short['Contextual']['best']['R@1']:.1f}"
+    leader = max(trained, key=lambda label: long[label]["best"]["R@1"])
+    words = " ".join(TEXT.split())
+    assert f"the 11th of 15, with {best['Contextual']} where 1,000 batches gave {before}" in words
+    assert f"The other {len(others)} rows are best by the third" in words
+    assert f"{leader} leads with {best[leader]}." in words
+    assert f"has lost {lost['Contextual']:.1f} points" in words
+    assert f"the others {others[0]:.1f} to {others[-1]:.1f}" in words
 
 
 def test_matching_places_helps_every_loss_on_real_birds_by_more_than_is_printed():
