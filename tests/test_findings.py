@@ -140,7 +140,9 @@ def test_what_three_times_the_budget_changes_on_real_birds_is_of_the_committed_m
     assert f"{leader} leads with {best[leader]}." in words
     assert f"has lost {lost['Contextual']:.1f} points" in words
     assert f"the others {others[0]:.1f} to {others[-1]:.1f}" in words
-    assert lost["Contextual"] < others[0]  # "overfits least", in README
+    by_loss = sorted(lost, key=lambda label: lost[label])
+    assert by_loss[:3] == ["Contextual", "Multi-Similarity + DIML", "ProxyAnchor-AVSL"]  # README: "overfits least"
+    assert by_loss[-1] == "Margin"
 
 
 def test_matching_places_helps_every_loss_on_real_birds_by_more_than_is_printed():
