@@ -8,7 +8,6 @@ from pathlib import Path
 
 from lookalike.running import jobs
 from trainings import section
-from waiting import wait_until
 
 FINAL = ("model", "history.csv")
 
@@ -54,14 +53,6 @@ def broken_off(parent, wanted, *, after_s, number):
 
 def final_files(folder):
     return {name: (folder / name).read_bytes() for name in FINAL}
-
-
-def started_parent():
-    """A parent that has imported what jobs need."""
-    parent = jobs.start_parent(tracked=False)
-    address = Path(os.environ[jobs.ADDRESS])
-    wait_until(address.exists, 60, "the parent has not begun")
-    return parent
 
 
 def seconds_of(wanted):

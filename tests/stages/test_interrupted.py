@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from interrupted import SIGNALS, asked, broken_off, children, final_files, request, seconds_of, started_parent
+from interrupted import SIGNALS, asked, broken_off, children, final_files, request, seconds_of
 from lookalike.running import jobs
 from trainings import write_dataset
 from waiting import wait_until
@@ -27,7 +27,7 @@ def manifest(tmp_path_factory):
 @pytest.fixture(scope="module")
 def parent():
     before = os.environ.get(jobs.ADDRESS)
-    process = started_parent()
+    process = jobs.start_parent(tracked=False)
     yield process
     process.stdin.close()
     process.wait(timeout=60)
@@ -98,7 +98,7 @@ def test_a_job_whose_caller_is_killed_saves_and_ends_too(tmp_path, manifest, par
 
 def test_a_job_outlives_its_parent_and_the_next_one_runs_without(tmp_path, manifest, monkeypatch):
     monkeypatch.setenv(jobs.ADDRESS, "")
-    orphaned = started_parent()
+    orphaned = jobs.start_parent(tracked=False)
     (tmp_path / "first").mkdir()
     wanted = request(tmp_path / "first", manifest, epochs=EPOCHS)
     failures = []

@@ -71,8 +71,12 @@ def start_parent(*, tracked: bool) -> subprocess.Popen[bytes]:
         tracked: whether its jobs log to MLflow.
     """
     address = str(Path(tempfile.mkdtemp(prefix="lookalike-")) / "parent.sock")
-    command = [sys.executable, "-m", __name__, address, *PRELOADED, *(PRELOADED_TO_TRACK if tracked else ())]
-    parent = subprocess.Popen(command, stdin=subprocess.PIPE, env={**ALLOCATION, **os.environ})
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)  # before the parent runs: a job that asks too early waits, and is still its child
+        handed = listener.fileno()
+        command = [sys.executable, "-m", __name__, str(handed), *PRELOADED, *(PRELOADED_TO_TRACK if tracked else ())]
+        parent = subprocess.Popen(command, stdin=subprocess.PIPE, env={**ALLOCATION, **os.environ}, pass_fds=[handed])
     os.environ[ADDRESS] = address
     return parent
 
@@ -186,14 +190,13 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _serve(address: str, preloaded: Sequence[str]) -> None:
-    """Fork a child for every connection until standard input ends."""
+def _serve(handed: int, preloaded: Sequence[str]) -> None:
+    """Fork a child for every connection to a listening socket, given by its descriptor, until standard input ends."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the call itself decides what they mean
     children: set[int] = set()
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
-        listener.listen(64)
+    with socket.socket(fileno=handed) as listener:
+        address = Path(listener.getsockname())
         while True:
             ready, _, _ = select.select([listener, sys.stdin], [], [], 1.0)
             children = {child for child in children if os.waitpid(child, os.WNOHANG) == (0, 0)}
@@ -211,8 +214,8 @@ def _serve(address: str, preloaded: Sequence[str]) -> None:
                 connection.close()
                 children.add(child)
     _end(children)
-    Path(address).unlink()
-    Path(address).parent.rmdir()
+    address.unlink()
+    address.parent.rmdir()
 
 
 def _end(children: set[int]) -> None:
@@ -245,4 +248,4 @@ def _end_with(connection: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], sys.argv[2:])
+    _serve(int(sys.argv[1]), sys.argv[2:])
