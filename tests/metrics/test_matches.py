@@ -9,11 +9,19 @@ from lookalike.metrics.matches import FirstMatches
 LABELS = torch.arange(12) % 3
 
 
+@pytest.fixture(params=["whole", "blocks"])
+def handled(request, monkeypatch):
+    """Searches handle all scores at once, or five queries at a time and at last two."""
+    if request.param == "blocks":
+        monkeypatch.setattr("lookalike.metrics.order.WORKING_SET", 60)
+
+
 def vectors(seed=0):
     drawn = torch.randn(12, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return drawn / drawn.norm(dim=1, keepdim=True)
 
 
+@pytest.mark.usefixtures("handled")
 def test_cosine_keeps_the_nearest_with_their_scores_and_itself_only_where_it_may():
     units = vectors()
     similarity = units @ units.T
@@ -28,6 +36,7 @@ def test_cosine_keeps_the_nearest_with_their_scores_and_itself_only_where_it_may
     assert search.found[0][0].tolist() == similarity.fill_diagonal_(-2).topk(3, dim=1).indices.tolist()
 
 
+@pytest.mark.usefixtures("handled")
 def test_what_the_querys_camera_saw_of_its_class_comes_last():
     units, cameras = vectors(), torch.arange(12) % 2
     search = FirstMatches(

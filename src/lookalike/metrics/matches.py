@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lookalike.metrics.blocks import Representation, Score, score_blocks
-from lookalike.metrics.order import refuse_nan
+from lookalike.metrics.order import refuse_nan, stable_topk, working_set
 from lookalike.metrics.positives import sightings
 from lookalike.metrics.search import Search
 
@@ -43,17 +43,21 @@ class FirstMatches(Search):
         self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
     ) -> dict[str, float]:
         """Keep the items with the greatest scores; of equal ones the first in the gallery."""
-        scores = score_blocks(query, gallery, score)(0, len(query)).clone()
-        refuse_nan(scores, first_row=0)
-        if self.self_match:
-            scores.fill_diagonal_(-torch.inf)
+        scores_of, found = score_blocks(query, gallery, score), []
         junk = sightings(
             self.query_labels, self.gallery_labels, self.query_cameras, self.gallery_cameras, self_match=self.self_match
         )
-        if junk is not None:
-            scores.masked_fill_(junk[0][:, None] == junk[1], -torch.inf)
-        values, places = scores.sort(dim=1, descending=True, stable=True)
-        self.found.append((places[:, : self.count], values[:, : self.count]))
+        rows = max(1, working_set(self.query_labels.device) // max(1, len(self.gallery_labels)))
+        for start in range(0, len(self.query_labels), rows):
+            stop = min(start + rows, len(self.query_labels))
+            scores = scores_of(start, stop)
+            refuse_nan(scores, first_row=start)
+            if self.self_match:
+                scores.scatter_(1, torch.arange(start, stop, device=scores.device)[:, None], -torch.inf)
+            if junk is not None:
+                scores.masked_fill_(junk[0][start:stop, None] == junk[1], -torch.inf)
+            found.append(stable_topk(scores, self.count))
+        self.found.append((torch.cat([places for _, places in found]), torch.cat([values for values, _ in found])))
         return {}
 
     def by_ranking(self, ranking: Tensor) -> dict[str, float]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from lookalike.files import read_tensors, unpacked_names
 from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
-from lookalike.metrics.blocks import Representation, Score, score_blocks
-from lookalike.metrics.order import working_set
+from lookalike.metrics.matches import FirstMatches
 from lookalike.metrics.search import Search
 from lookalike.stages.evaluate import representation, search_of, searching_roles
 from lookalike.training.learner import named
@@ -42,40 +40,6 @@ class Pair:
     match: str
 
 
-@dataclass(frozen=True)
-class FirstHits(Search):
-    """A search that keeps the first item of each query, and measures nothing."""
-
-    keeps_scores: ClassVar[bool] = True
-
-    kept: dict[str, Tensor] = field(default_factory=dict)
-
-    @property
-    def depth(self) -> int:
-        """One rank."""
-        return 1
-
-    def by_score(
-        self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
-    ) -> dict[str, float]:
-        """Nothing; ``kept["first"]`` is ``(Q,)``."""
-        first, scores_of = torch.empty_like(self.query_labels), score_blocks(query, gallery, score)
-        rows = max(1, working_set(self.query_labels.device) // max(1, len(self.gallery_labels)))
-        for start in range(0, len(first), rows):
-            stop = min(start + rows, len(first))
-            scores = scores_of(start, stop)
-            if self.self_match:
-                scores.scatter_(1, torch.arange(start, stop, device=scores.device)[:, None], -torch.inf)
-            first[start:stop] = scores.argmax(dim=1)
-        self.kept["first"] = first
-        return {}
-
-    def by_ranking(self, ranking: Tensor) -> dict[str, float]:
-        """As by scores."""
-        self.kept["first"] = ranking[:, 0]
-        return {}
-
-
 @torch.no_grad()
 def confused(settings: Mapping[str, Any], model: Path, embeddings: Path, *, most: int = MOST) -> list[Pair]:
     """The pairs of classes that are most often taken for each other.
@@ -93,13 +57,14 @@ def confused(settings: Mapping[str, Any], model: Path, embeddings: Path, *, most
     checkpoint = "best" if about["best_epoch"] == about["epochs"] else "last"
     query, gallery = searching_roles(tensors)
     whole = search_of(settings, tensors, query, gallery, [1], {})
-    search = FirstHits(**{each.name: getattr(whole, each.name) for each in fields(Search)})
+    search = FirstMatches(**{each.name: getattr(whole, each.name) for each in fields(Search)}, count=1)
     name, options = named(settings["scoring"])
     network = load_model(model, checkpoint)[0] if name in READ_THE_MODEL else None
     sides = [representation(tensors, checkpoint, role) for role in (query, gallery)]
     SCORINGS[name](network, *sides, search, **options)
+    first = search.found[0][0][:, 0].tolist()
     paths = {role: unpacked_names(tensors[f"names/{role}"]) for role in {query, gallery}}
-    return pairs_of(paths[query], [paths[gallery][place] for place in search.kept["first"].tolist()], most=most)
+    return pairs_of(paths[query], [paths[gallery][place] for place in first], most=most)
 
 
 def pairs_of(queries: list[str], found: list[str], *, most: int = MOST) -> list[Pair]:
