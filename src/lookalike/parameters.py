@@ -219,6 +219,11 @@ def _explanation(error: Any) -> str:
         unknown = sorted(set(error.instance) - set(known))
         near = difflib.get_close_matches(str(unknown[0]), known, n=1, cutoff=0)
         return f"unknown key {unknown[0]!r}, did you mean {near[0]!r}? Known keys: {', '.join(known)}"
+    if error.validator in ("oneOf", "anyOf") and all("required" in way for way in error.validator_value):
+        ways = [way["required"] for way in error.validator_value]
+        several = error.validator == "oneOf" and sum(all(key in error.instance for key in way) for way in ways) > 1
+        right = " or ".join(" and ".join(map(repr, way)) for way in ways)
+        return f"there must be {right}{', and not both' if several else ''}"
     if error.validator == "enum":
         known = [str(value) for value in error.validator_value]
         near = difflib.get_close_matches(str(error.instance), known, n=1, cutoff=0)

@@ -80,7 +80,7 @@ def test_counts_are_those_of_the_zero_shot_protocol(name, role, classes, images)
     ("content", "message"),
     [
         ({"title": "x", "layout": "cub", "clases": {}}, "unknown key 'clases', did you mean 'classes'"),
-        ({"title": "x"}, r"^test: {'title': 'x'} is not valid under any of the given schemas$"),
+        ({"title": "x"}, "^test: there must be 'layout' or 'one_of'$"),
         ({"title": "x", "layout": "cub", "archives": [{"file": "a.zip", "creates": "a"}]}, r"^test, archives\.0: "),
         ({"title": "x", "layout": "cub", "archives": [{"file": "../a", "creates": "a", "unverified": True}]}, "file"),
         ({"title": "x", "layout": "cub", "classes": {"train": [1, 2, 3]}}, "classes"),

@@ -193,6 +193,13 @@ REFUSED = [
         "{stands_for: cup}",
         r"datasets\.figurines_birds\.stands_for: unknown 'cup', .*'cub'",
     ),
+    ("datasets/cub", "layout: cub", "# no layout", r"datasets/cub\.yaml: there must be 'layout' or 'one_of'$"),
+    (
+        "datasets/cub",
+        "layout: cub",
+        "layout: cub\none_of: [cars, sop]",
+        r"datasets/cub\.yaml: there must be 'layout' or 'one_of', and not both$",
+    ),
     (
         "recipes/diml",
         "recipes:\n",
