@@ -17,7 +17,6 @@ from lookalike.data.checks import check_counts, check_files, check_paths, check_
 from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
 from lookalike.data.roles import NO_LABEL, UNLABELLED, check_roles
-from lookalike.paths import project_root
 
 Specification = Mapping[str, Any]
 COLUMNS = (
@@ -32,8 +31,7 @@ def load_specification(dataset: str) -> dict[str, Any]:
     Raises:
         ValueError: if the name is unknown (the message lists the known ones) or the file breaks its schema.
     """
-    known = sorted(path.stem for path in (project_root() / "params" / "datasets").glob("*.yaml"))
-    require_known("data set", dataset, known)
+    require_known("data set", dataset, parameters.dataset_names())
     return parameters.read(f"params/datasets/{dataset}.yaml", "dataset")
 
 
