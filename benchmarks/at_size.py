@@ -47,7 +47,7 @@ def timed(call: Callable[[], Result]) -> tuple[Result, float]:
 
 def own_megabytes() -> float:
     """Memory of this process that no file backs."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
 
 

@@ -78,7 +78,7 @@ def write_empty_workflow(graph: str, folder: Path) -> int:
     (last,) = set(rules) - {job for job, _ in EDGE.findall(graph)}
     wanted = f"rule all:\n    input:\n        {needed.pop(last)},\n\n"
     lines = [f"NEEDED = {needed}\n\n", wanted, *(RULE.format(name=name) for name in sorted({*rules.values()}))]
-    (folder / "Snakefile").write_text("\n".join(lines))
+    (folder / "Snakefile").write_text("\n".join(lines), encoding="utf-8")
     (folder / "empty.py").touch()
     return len(rules)
 

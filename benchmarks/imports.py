@@ -67,10 +67,10 @@ def seconds_in_child(action: Callable[[], object]) -> tuple[float, list[str]]:
 
 def seconds_of_script(folder: Path) -> float:
     """Processor seconds of a job's script up to its call of a stage."""
-    (folder / "script.py").write_text(SCRIPT)
-    (folder / "Snakefile").write_text("rule job:\n    output: 'seconds'\n    script: 'script.py'\n")
+    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
+    (folder / "Snakefile").write_text("rule job:\n    output: 'seconds'\n    script: 'script.py'\n", encoding="utf-8")
     seconds_of_command([str(Path(sys.executable).with_name("snakemake")), "--cores", "1"], folder)
-    return float((folder / "seconds").read_text())
+    return float((folder / "seconds").read_text(encoding="utf-8"))
 
 
 def seconds_of_import(*names: str) -> float:

@@ -76,18 +76,20 @@ def conclude(findings: Sequence[Finding], path: Path | None) -> None:
         others = (_seconds_of_others() - _OTHERS_BEFORE) / (time.monotonic() - _STARTED)
         about = {"cores": os.cpu_count(), "machine": _machine(), "others": max(0.0, others), "torch": version("torch")}
         content = {**about, "findings": [asdict(finding) for finding in findings]}
-        path.write_text(json.dumps(content, indent=1) + "\n")
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _machine() -> str:
     """What the processor calls itself."""
-    named = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    named = [
+        line for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")
+    ]
     return named[0].partition(":")[2].strip() if named else platform.machine()
 
 
 def _seconds_of_others() -> float:
     """Processor seconds of all processes so far but this one and its children."""
-    user, nice, system = Path("/proc/stat").read_text().split()[1:4]
+    user, nice, system = Path("/proc/stat").read_text(encoding="utf-8").split()[1:4]
     return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
 
 

@@ -22,7 +22,7 @@ def summary(paths: Sequence[Path]) -> str:
     The ratio to the plain or released path is that of the same run; beside each benchmark stands how many processors
     were busy with other work meanwhile.
     """
-    contents = {path.stem: json.loads(path.read_text()) for path in paths}
+    contents = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     rows = [_row(name, Finding(**values)) for name, content in contents.items() for values in content["findings"]]
     missed = sum(row["verdict"] in ("over", "missed") for row in rows)
     held = sum(row["verdict"] == "kept" for row in rows)

@@ -1,5 +1,8 @@
 """Files are read whole or refused."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -41,3 +44,15 @@ def test_what_is_no_mapping_of_json_is_refused_by_its_name(tmp_path, content):
     (tmp_path / "seed0.json").write_text(content)
     with pytest.raises(ValueError, match=r"seed0\.json is no whole JSON file .* Remove it"):
         read_json(tmp_path / "seed0.json")
+
+
+def test_text_is_utf_8_whatever_the_locale_says(tmp_path):
+    script = (
+        "from lookalike.files import read_json, write_json; write_json('names.json', {'λ': 'Gänsesäger'});"
+        "assert read_json('names.json') == {'λ': 'Gänsesäger'};"
+        "from lookalike.files import write_text; write_text('page.html', 'λ = 0,4')"
+    )
+    # A warning wherever a file is opened as the locale would have it, as Windows does with one of its code pages.
+    run = [sys.executable, "-X", "warn_default_encoding", "-W", "error::EncodingWarning:lookalike.files", "-c", script]
+    subprocess.run(run, cwd=tmp_path, check=True)
+    assert (tmp_path / "page.html").read_bytes() == "λ = 0,4".encode()

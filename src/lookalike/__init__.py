@@ -17,7 +17,7 @@ from pathlib import Path
 @cache
 def _modules() -> dict[str, str]:
     """Module of every public name, as the stub imports it."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text())
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [statement for statement in stub.body if isinstance(statement, ast.ImportFrom)]
     return {alias.name: statement.module for statement in imports for alias in statement.names if statement.module}
 

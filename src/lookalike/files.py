@@ -38,7 +38,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
 def write_text(path: Path | str, text: str) -> None:
     """Write a text file in one step."""
     with replacing(path) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ def read_json_value(path: Path | str) -> Any:
         ValueError: if the file is broken, naming it.
     """
     try:
-        return json.loads(Path(path).read_text())
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:  # no JSON, no UTF-8
         raise ValueError(_no_json(path, str(error))) from None
 

@@ -47,7 +47,7 @@ _Loader.add_implicit_resolver(
 @cache
 def _read(path: Path) -> Settings:
     try:
-        with path.open() as stream:
+        with path.open(encoding="utf-8") as stream:
             content = yaml.load(stream, _Loader)
     except FileNotFoundError:
         raise ValueError(f"{path} does not exist{_others(path)}") from None

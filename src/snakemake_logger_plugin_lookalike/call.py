@@ -212,7 +212,7 @@ def _measured(folder: Path) -> float | None:
     seconds = []
     for path in sorted(folder.glob("*.tsv"))[:50]:
         try:
-            seconds.append(float(path.read_text().splitlines()[1].split("\t")[0]))
+            seconds.append(float(path.read_text(encoding="utf-8").splitlines()[1].split("\t")[0]))
         except (OSError, IndexError, ValueError):
             continue
     return sum(seconds) / len(seconds) if seconds else None

@@ -83,7 +83,7 @@ def config_files(arguments: list[str]) -> list[str]:
 def targets_of(root: Path) -> list[str]:
     """Names of the rules of a project that can be asked for: those whose message names no wildcard."""
     files = [root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))]
-    rules = [block for file in files if file.is_file() for block in _RULE.split(file.read_text())[1:]]
+    rules = [block for file in files if file.is_file() for block in _RULE.split(file.read_text(encoding="utf-8"))[1:]]
     return [block.partition(":")[0] for block in rules if "{wildcards." not in block]
 
 
@@ -97,7 +97,7 @@ def _value_of(options: tuple[str, ...], arguments: list[str]) -> str | None:
 
 def _asks(root: Path) -> bool:
     try:
-        profile: Any = yaml.safe_load((root / PROFILE).read_text())
+        profile: Any = yaml.safe_load((root / PROFILE).read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
         return False
     chosen = profile.get("logger") if isinstance(profile, dict) else None

@@ -116,7 +116,7 @@ def _absent(name: str) -> str:
 def _broken(config_files: Iterable[str]) -> str:
     for name in config_files:
         try:
-            yaml.safe_load(Path(name).read_text())
+            yaml.safe_load(Path(name).read_text(encoding="utf-8"))
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = f", line {mark.line + 1}" if mark else ""

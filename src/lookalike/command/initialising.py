@@ -57,7 +57,9 @@ def parts(root: Path) -> list[str]:
     Args:
         root: a checkout, or what a wheel carries.
     """
-    wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
     return list(wheel["force-include"])
 
 

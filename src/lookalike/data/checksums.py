@@ -133,7 +133,7 @@ def move_remembered(source: Path, target: Path, memory: Path) -> Path:
 
 def _recall(memory: Path) -> dict[str, str]:
     try:
-        content = json.loads(memory.read_text())
+        content = json.loads(memory.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -146,5 +146,5 @@ def _remember(memory: Path, key: str, digest: str) -> None:
 def _rewrite(memory: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
     with FileLock(memory.with_suffix(".lock")):
         temporary = memory.with_suffix(".tmp")
-        temporary.write_text(json.dumps(change(_recall(memory)), indent=1, sort_keys=True))
+        temporary.write_text(json.dumps(change(_recall(memory)), indent=1, sort_keys=True), encoding="utf-8")
         temporary.replace(memory)

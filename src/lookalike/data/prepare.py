@@ -178,11 +178,11 @@ def _unpack_own_archive(specification: Specification, root: Path, archives_folde
     with workspace(root) as staging:
         if root.exists() and not (root / SOURCE).is_file():
             raise ValueError(f"{root} exists, and was not unpacked from an archive; remove it to use {archive}")
-        if root.exists() and (root / SOURCE).read_text() == digest:
+        if root.exists() and (root / SOURCE).read_text(encoding="utf-8") == digest:
             return
         extract(archive, staging, limits=limits)
         _check_unpacked(specification, staging, [archive])
-        (staging / SOURCE).write_text(digest)
+        (staging / SOURCE).write_text(digest, encoding="utf-8")
         if root.exists():
             shutil.rmtree(root)
         staging.rename(root)

@@ -151,7 +151,7 @@ def _use(how: dict[str, Any], *, with_index: bool) -> str:
     }.get(type(how["resize_px"]), "")
     last = (
         'scores, places = faiss.read_index(str(HERE / "index.faiss")).search(vector, 10)\n'
-        'names = json.loads((HERE / "pictures.json").read_text())["pictures"]\n'
+        'names = json.loads((HERE / "pictures.json").read_text(encoding="utf-8"))["pictures"]\n'
         "for score, place in zip(scores[0], places[0]):\n"
         "    if place >= 0:\n"
         '        print(f"{score:8.4f}  {names[place]}")'
@@ -163,7 +163,7 @@ def _use(how: dict[str, Any], *, with_index: bool) -> str:
         "RESIZE": resize,
         "LAST": last if with_index else "print(*vector[0])",
     }
-    text = TEMPLATE.read_text()
+    text = TEMPLATE.read_text(encoding="utf-8")
     for key, value in words.items():
         text = text.replace(f"{{{key}}}\n" if not value else f"{{{key}}}", value)
     return text

@@ -39,7 +39,7 @@ def page(gallery: Gallery, found: Mapping[Path, Sequence[tuple[Hit, Explained]]]
     colours = {explained.colours for _, hits in shown for _, explained in hits}
     way = WAYS[gallery.way]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(TEMPLATE.read_text()).render(
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         names=shown[0][0].name if len(found) == 1 else f"{len(found)} pictures",
         folder=gallery.folder,
         pictures=len(gallery.index),

@@ -15,6 +15,6 @@ def seconds(path: Path | str) -> float | None:
     """Seconds that a job took, ``None`` where nobody has measured it, or the file was cut off before its numbers."""
     if not Path(path).is_file():
         return None
-    with Path(path).open() as stream:
+    with Path(path).open(encoding="utf-8") as stream:
         row = next(csv.DictReader(stream, delimiter="\t"), None)
     return float(row["s"]) if row else None

@@ -59,7 +59,7 @@ def _under_git(root: Path) -> bool:
 
 def _knows_no_git(root: Path) -> bool:
     local = root / ".dvc" / "config.local"
-    return local.is_file() and "no_scm" in local.read_text()
+    return local.is_file() and "no_scm" in local.read_text(encoding="utf-8")
 
 
 def _dvc(*arguments: str, **told: str) -> None:

@@ -67,7 +67,9 @@ def device_peak_megabytes() -> float | None:
 
 def _processor_name() -> str:
     path = Path("/proc/cpuinfo")
-    model = re.search(r"^model name\s*:\s*(.+)", path.read_text(), re.MULTILINE) if path.is_file() else None
+    model = (
+        re.search(r"^model name\s*:\s*(.+)", path.read_text(encoding="utf-8"), re.MULTILINE) if path.is_file() else None
+    )
     return model[1].strip() if model else platform.machine()
 
 
@@ -90,7 +92,7 @@ def peak_megabytes() -> float:
 
 
 def _status(field: str) -> float:
-    kibibytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
+    kibibytes = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))
     if kibibytes is None:
         raise OSError(f"/proc/self/status has no {field}")
     return int(kibibytes[1]) * 1024 / 1e6

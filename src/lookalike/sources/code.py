@@ -241,7 +241,7 @@ def _lookup_keys() -> frozenset[str]:
 def _find_lookup_keys() -> set[str]:
     keys: set[str] = set()
     for path in trees.files():
-        if "= {" in path.read_text():
+        if "= {" in path.read_text(encoding="utf-8"):
             for statement in trees.tree(path).body:
                 keys |= set(_lookup_entries(statement) or {})
     return keys

@@ -32,7 +32,7 @@ class _Answers:
 
     def _read(self) -> dict[str, Any]:
         try:
-            content = json.loads(self._file.read_text())
+            content = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):  # none yet, or not readable: found again
             return {}
         return content if isinstance(content, dict) else {}

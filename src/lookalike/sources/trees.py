@@ -110,7 +110,7 @@ def bindings(node: ast.AST, module: str) -> dict[str, Imported]:
 @cache
 def tree(path: Path) -> ast.Module:
     """Syntax tree of a file, without docstrings."""
-    return _without_docstrings(ast.parse(path.read_text()))
+    return _without_docstrings(ast.parse(path.read_text(encoding="utf-8")))
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

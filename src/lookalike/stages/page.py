@@ -84,12 +84,15 @@ def page(
         values = page_values(shown, scale=scale, legend=DEPARTURES)
         write("tables", "tables.html", {key: value for key, value in values.items() if key != "scale"})
     for name, path in documents.items():
-        text, drawn = pictures_of(Path(path).read_text(), Path(path).parent)
+        text, drawn = pictures_of(Path(path).read_text(encoding="utf-8"), Path(path).parent)
         for each in drawn:
             (target / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(Path(path).parent / each, target / each)
         write(name, "document.html", {"document": as_html(text, TITLES[name]), "target": name})
-    write_text(target / "page.css", (OF_TABLES / "style.css").read_text() + (PARTS / "page.css").read_text())
+    write_text(
+        target / "page.css",
+        (OF_TABLES / "style.css").read_text(encoding="utf-8") + (PARTS / "page.css").read_text(encoding="utf-8"),
+    )
     shutil.copyfile(OF_TABLES / "sorting.js", target / "sorting.js")
     for script in SCRIPTS:
         shutil.copyfile(PARTS / script, target / script)

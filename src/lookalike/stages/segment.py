@@ -56,7 +56,7 @@ def segment(
     began = time.monotonic()
     device = job_device()
     listed = file_digest(Path(episodes))
-    if Path(digest).read_text().split()[0] != listed:
+    if Path(digest).read_text(encoding="utf-8").split()[0] != listed:
         raise ValueError(f"{episodes} is not the list whose digest {digest} holds; remove both to draw it anew")
     wanted = {name: settings[name] for name in ("ways", "shots", "episodes", "draws")}
     drawn = read_episodes(Path(episodes), **wanted)

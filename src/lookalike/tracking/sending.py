@@ -84,7 +84,7 @@ def send_history(
     client: Any, run: str, path: Path | str, *, known: Collection[int] = (), when: float | None = None
 ) -> None:
     """Send a history that lies on disk: what is measured per epoch, but for epochs that are known, and the file."""
-    with Path(path).open(newline="") as stream:
+    with Path(path).open(newline="", encoding="utf-8") as stream:
         for line in csv.DictReader(stream):
             step = int(line.pop("epoch"))
             values = {name: float(value) for name, value in line.items() if value}

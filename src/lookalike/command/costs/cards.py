@@ -78,7 +78,9 @@ def write_card(card: Card) -> Path:
     before: Settings = _content(path) if path.is_file() else {"kinds": {}}
     kinds = {**before["kinds"], **{kind: asdict(values) for kind, values in card.kinds.items()}}
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump({**asdict(card), "kinds": dict(sorted(kinds.items()))}, sort_keys=False))
+        temporary.write_text(
+            yaml.safe_dump({**asdict(card), "kinds": dict(sorted(kinds.items()))}, sort_keys=False), encoding="utf-8"
+        )
     return path
 
 
@@ -99,7 +101,7 @@ def card_of(name: str, steps: int, kinds: Mapping[Kind, Measured]) -> Card:
 
 def _content(path: Path) -> Settings:
     """What a file says now: unlike parameters it may have been written by this process."""
-    content: Settings = yaml.safe_load(path.read_text())
+    content: Settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     check(content, "card", str(path.relative_to(project_root())))
     return content
 

@@ -88,7 +88,7 @@ def measure_kind(
     loaders = []
     for view in (train["image"], train["test_image"]):
         listed = folder / "listed.csv"
-        listed.write_text("\n".join(map(str, paths)))
+        listed.write_text("\n".join(map(str, paths)), encoding="utf-8")
         decoder = Decoder(str(folder / "decoded"), 100, workers + 1)
         images = Images(paths, view, decoder.pictures(paths, view, manifest=listed, root=paths[0].parents[1]))
         loaders.append(Loader(images, device=device, workers=workers))

@@ -59,9 +59,9 @@ def edit_once(folder: Path, find: str, replace: str) -> None:
     Raises:
         ValueError: if it stands nowhere, or more than once.
     """
-    counts = {path: path.read_text().count(find) for path in sorted(folder.rglob("*.py"))}
+    counts = {path: path.read_text(encoding="utf-8").count(find) for path in sorted(folder.rglob("*.py"))}
     holding = [path for path, count in counts.items() if count]
     if sum(counts.values()) != 1:
         places = ", ".join(str(path.relative_to(folder)) for path in holding) or "no module"
         raise ValueError(f"no longer applies: {find!r} stands {sum(counts.values())} times in the package ({places})")
-    holding[0].write_text(holding[0].read_text().replace(find, replace))
+    holding[0].write_text(holding[0].read_text(encoding="utf-8").replace(find, replace), encoding="utf-8")

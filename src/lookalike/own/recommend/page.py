@@ -52,7 +52,7 @@ def page(report: Report) -> str:
 
     found = report.recommendation
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(TEMPLATE.read_text()).render(
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         folder=report.folder,
         sentence=found.sentence,
         notes=found.notes,
