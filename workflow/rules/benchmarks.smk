@@ -23,7 +23,9 @@ rule benchmark:
         "../../environment.yml"
     threads: os.cpu_count()  # all of them, so that nothing runs beside it; it uses one
     params:
-        code=lambda wildcards, input: inputs.code(*IMPORTED.findall(Path(input.script).read_text(encoding="utf-8")))(wildcards),
+        code=lambda wildcards, input: inputs.code(*IMPORTED.findall(Path(input.script).read_text(encoding="utf-8")))(
+            wildcards
+        ),
     message:
         "Measure {wildcards.benchmark}"
     script:
