@@ -99,6 +99,26 @@ def test_two_sets_that_stand_for_one_are_told_apart_and_what_reads_equal_is_not_
     ]
 
 
+def test_of_more_rows_than_a_reader_takes_in_their_number_and_the_lowest_are_told():
+    of_row = {"no_grad = 1": (10, 40), "margin": (30, 20), "triplet": (20, 60), "npair": (45, 30), "snr": (55, 45)}
+    rows = [*({"label": label} for label in of_row), {"label": "Untrained", "trivial": True}]
+    found = pd.DataFrame(
+        {"label": label, "dataset": dataset, "stand_in": "", "metric": "R@1", "mean": float(value), "n": 1}
+        for label, values in {**of_row, "Untrained": (50, 61)}.items()
+        for dataset, value in zip(("cub", "cars"), values, strict=True)
+    )
+    assert below_trivial({"metrics": ["R@1"], "rows": rows}, found) == [
+        "Below 'Untrained': 4 of 5 rows (CUB: R@1 10.0 against 50.0 in 'no grad = 1', the lowest); "
+        "all 5 rows (Cars196: R@1 20.0 against 61.0 in 'margin', the lowest)."
+    ]
+    few = {"metrics": ["R@1"], "rows": [row for row in rows if row["label"] not in ("no_grad = 1", "npair")]}
+    assert below_trivial(few, found) == [
+        "Below 'Untrained': margin (CUB: R@1 30.0 against 50.0); margin (Cars196: R@1 20.0 against 61.0); "
+        "triplet (CUB: R@1 20.0 against 50.0); triplet (Cars196: R@1 60.0 against 61.0); "
+        "snr (Cars196: R@1 45.0 against 61.0)."
+    ]
+
+
 @pytest.mark.parametrize(
     ("file", "table", "blocks"), [("sam", "sam_4", 1), ("sam", "sam_5", 1), ("ci", "ci_segmentation", 2)]
 )

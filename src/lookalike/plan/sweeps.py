@@ -100,13 +100,17 @@ def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
 
 def by_reason(refused: Iterable[tuple[Point, str]]) -> dict[str, list[str]]:
     """Refused points in words, by the reason; those that differ in the last axis only stand for each other."""
-    points: dict[str, list[str]] = {}
+    points: dict[str, dict[str, list[str]]] = {}
     for point, reason in refused:
-        *first, last = point.at.items()
-        words = " with ".join(str(value) for _, value in reversed(first or [last]))
-        if words not in points.setdefault(reason, []):
-            points[reason].append(words)
-    return points
+        *first, last = point.at.values()
+        *others, leading = map(str, first or [last])
+        words, joined = points.setdefault(reason, {}).setdefault(leading, []), " with ".join(reversed(others))
+        if joined and joined not in words:
+            words.append(joined)
+    return {
+        reason: [f"{leading} with {', '.join(words)}" if words else leading for leading, words in by_leading.items()]
+        for reason, by_leading in points.items()
+    }
 
 
 def _points(name: str, values: Settings, recipes: Mapping[str, Sequence[Settings]], source: str) -> tuple[Point, ...]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.tables.words import dataset_words, metric_words
+from lookalike.tables.words import dataset_words, label_words, metric_words
+
+NAMED = 6  # rows below a trivial one that a note names each
 
 
 def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
@@ -20,6 +22,7 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
 
     Returns:
         Sentences with the numbers: of metrics that have a mean over folds that one, else the first metric of the table.
+        More than `NAMED` are counted, and the lowest is named.
     """
     measured = cells[cells["n"].notna()]
     metrics = [name for name in table["metrics"] if name.endswith("_mean")] or table["metrics"][:1]
@@ -29,19 +32,44 @@ def below_trivial(table: Mapping[str, Any], cells: pd.DataFrame) -> list[str]:
         (cell["label"], cell["dataset"], cell["stand_in"], cell["metric"]): round(cell["mean"], 1)
         for cell in measured.to_dict("records")
     }
-    below: dict[str, list[str]] = {}
+    held: dict[str, list[tuple[str, str, str, float, float]]] = {}
     for label, named, trivial in _held_against(table):
         for answer in trivial:
             for place in (each for each in sets if each[0] in named or not named):
-                lower = [
-                    f"{metric_words(metric)} {reached[label, *place, metric]:.1f} against {floor:.1f}"
+                where = f"{_words(place, sets)}: " if len(sets) > 1 else ""
+                held.setdefault(answer, []).extend(
+                    (label_words(label, "", ""), where, metric_words(metric), value, floor)
                     for metric in metrics
                     if (floor := reached.get((answer, *place, metric))) is not None
-                    and reached.get((label, *place, metric), floor) < floor
-                ]
-                where = f"{_words(place, sets)}: " if len(sets) > 1 else ""
-                below.setdefault(answer, []).extend([f"{label} ({where}{', '.join(lower)})"] if lower else [])
-    return [f"Below {answer!r}: {'; '.join(rows)}." for answer, rows in below.items() if rows]
+                    and (value := reached.get((label, *place, metric))) is not None
+                )
+    frames = {
+        answer: pd.DataFrame(rows, columns=["label", "where", "metric", "value", "floor"])
+        for answer, rows in held.items()
+    }
+    return [f"Below {answer!r}: {'; '.join(said)}." for answer, rows in frames.items() if (said := _said(rows))]
+
+
+def _said(rows: pd.DataFrame) -> list[str]:
+    """What is below a trivial row: each row by its name or, of many, their number and the lowest."""
+    below = rows[rows["value"] < rows["floor"]]
+    each = [
+        f"{label} ({where}{', '.join(map(_numbers, part.itertuples()))})"
+        for (label, where), part in below.groupby(["label", "where"], sort=False)
+    ]
+    if len(each) <= NAMED:
+        return each
+    return [
+        f"{'all' if len(part) == len(of) else f'{len(part)} of'} {len(of)} rows "
+        f"({where}{_numbers(lowest)} in {lowest.label!r}, the lowest)"
+        for (where, _), of in rows.groupby(["where", "metric"], sort=False)
+        for part in [of[of["value"] < of["floor"]]]
+        for lowest in part.nsmallest(1, "value").itertuples()
+    ]
+
+
+def _numbers(row: Any) -> str:
+    return f"{row.metric} {row.value:.1f} against {row.floor:.1f}"
 
 
 def _words(place: tuple[str, str], sets: Sequence[tuple[str, str]]) -> str:
