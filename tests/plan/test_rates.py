@@ -111,7 +111,19 @@ def test_a_table_says_that_its_rates_were_chosen(file):
     assert not [note for note in Plan(OVERLAY).table("comparison")["remarks"] if "held out" in note]
     write(file, LINE)
     (note,) = [note for note in Plan(OVERLAY).table("comparison")["remarks"] if "held out" in note]
-    assert note.endswith("(params/rates/own.csv).")
+    assert note.endswith(
+        "(params/rates/own.csv). Where 'avsl' was not tried with a loss it has the rates of the loss alone."
+    )
+
+
+def test_a_table_whose_kinds_were_all_tried_says_no_more():
+    (note,) = [note for note in Plan(CONFIG).table("avsl_1")["remarks"] if "held out" in note]
+    assert note.endswith("(params/rates/mini.csv).")
+
+
+def test_a_grid_says_which_methods_have_the_rates_of_a_loss_alone():
+    (note,) = [note for note in Plan({**CONFIG, "tables": ["grid"]}).table("grid")["remarks"] if "held out" in note]
+    assert note.endswith(". Where 'sam' was not tried with a loss it has the rates of the loss alone.")
 
 
 def test_rates_that_were_chosen_leave_a_table_its_notes_on_single_data_sets():

@@ -16,7 +16,7 @@ from lookalike.parameters import Settings, check
 from lookalike.paths import project_root
 from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
 from lookalike.plan.on_data import RecipesOnData
-from lookalike.plan.rates import rates_note
+from lookalike.plan.rates import kind_of, rates_note
 from lookalike.plan.scales import HELD_OUT, Dataset
 from lookalike.plan.sweeps import Point, by_reason
 from lookalike.plan.tables import tables_of_papers
@@ -89,8 +89,9 @@ class Plan(RecipesOnData):
         ]
         if entry.get("terms"):
             remarks += terms_notes(self._terms(name))
-        if self._chosen_rates and self._terms(name):
-            remarks.append(rates_note(self.rates_of))
+        kinds = [kind for row in self._terms(name) if (kind := kind_of(row.train))]
+        if self._chosen_rates and kinds:
+            remarks.append(rates_note(self.rates_of, kinds, self._chosen_rates))
         entry = {**entry, "remarks": remarks}
         if self.holds_out and entry.get("checkpoint", "best") == "best":
             entry = {**entry, "checkpoint": "selected"}
@@ -98,10 +99,12 @@ class Plan(RecipesOnData):
 
     def _terms(self, table: str) -> list[Row]:
         """Trained rows of a table on each of its data sets, with and without what the scale lays over them."""
+        refused = {point.name for point, _ in self._refused(table)}
         pairs = [
             Row(row["label"], self.stated(row["recipe"], dataset.name)["train"], settings["train"])
             for dataset in self.datasets_of(table)
             for row in self._entry(table)["rows"]
+            if row["recipe"] not in refused
             for settings in [self.settings(row["recipe"], dataset.name)]
         ]
         return [row for row in pairs if row.train["loss"] is not None]

@@ -8,7 +8,7 @@ its recipes. The trials and the choices are data: ``params/rates/<scale>.csv``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,11 +92,13 @@ def laid_over(train: Settings, chosen: Mapping[Kind, Mapping[str, float]]) -> Se
     return merge(train, {"optimiser": {"lr": dict(rates)}}) if rates else train
 
 
-def rates_note(scale: str) -> str:
-    """What tables say of rates that were chosen."""
+def rates_note(scale: str, kinds: Iterable[Kind], chosen: Mapping[Kind, Mapping[str, float]]) -> str:
+    """What a table of some kinds says of rates that were chosen."""
+    methods = {kind.method: None for kind in kinds if kind not in chosen and Kind("embedder", kind.loss) in chosen}
+    borrowed = f" Where {' or '.join(map(repr, methods))} was not tried with a loss it has the rates of the loss alone."
     return (
         "Rates of trunk and head: for each method and loss the pair with the best MAP@R on classes held out of the "
-        f"training half, of the same pairs for all (params/rates/{scale}.csv)."
+        f"training half, of the same pairs for all (params/rates/{scale}.csv).{borrowed * bool(methods)}"
     )
 
 
