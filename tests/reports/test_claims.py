@@ -145,6 +145,13 @@ def test_seeds_that_were_tested_on_other_classes_are_refused():
         cells_of(runs)
 
 
+def test_a_seed_without_numbers_by_class_beside_others_with_them_is_refused():
+    runs = frame({("cub", "new"): BETTER})
+    runs["classes"] = [*runs["classes"][:2], None]
+    with pytest.raises(ValueError, match=r"^new on figurines_cub: seed 2 has no numbers by class, others have; remove"):
+        cells_of(runs)
+
+
 def test_comparisons_of_different_numbers_of_seeds_are_refused():
     runs = frame(MIXED)
     fewer = runs[(runs["published"] != "cars") | (runs["changed"] != "new") | (runs["seed"] < 2)]
@@ -172,6 +179,24 @@ def test_deviations_are_of_all_seeds_whatever_a_look_has_taken():
     alone = frame(MIXED, seeds=1)
     assert cells_of(alone)["changed_deviation"].isna().all()
     assert f"| {100 * alone['changed_value'].iloc[0]:.1f} " in told(alone, "one seed")
+
+
+def test_the_difference_of_all_seeds_stands_beside_that_of_fewer():
+    cells, text = cells_of(frame(MIXED, seeds=10)), told(frame(MIXED, seeds=10), "mini")
+    first, open_one = cells.iloc[0], cells.iloc[1]
+    of_all = (100 * differences(0, BETTER, seeds=10) @ QUERIES / QUERIES.sum()).mean()
+    assert first["difference_of_all"] == pytest.approx(of_all)
+    assert f"{first['difference']:+.1f} [{first['low']:+.1f}, {first['high']:+.1f}] ({of_all:+.1f}) |" in text
+    assert (open_one["seeds"], open_one["difference_of_all"]) == (10, open_one["difference"])
+    interval = f"{open_one['difference']:+.1f} [{open_one['low']:+.1f}, {open_one['high']:+.1f}]"
+    assert interval in text
+    assert f"{interval} (" not in text
+
+
+@pytest.mark.parametrize(("seeds", "said"), [(2, False), (3, False), (5, True), (10, False), (12, True), (20, False)])
+def test_between_two_looks_verdicts_are_called_provisional(seeds, said):
+    words = f"{seeds} seeds are none of the 3, 10, 20 of a look: what they decide is provisional."
+    assert (words in told(frame(MIXED, seeds=seeds), "mini")) == said
 
 
 def test_a_claim_without_data_is_told_as_not_tested():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from lookalike.stages.claims import claims
@@ -80,7 +81,18 @@ def test_sides_that_were_tested_on_other_classes_are_named(tmp_path):
     with_classes(sides["baseline"], [0.25])
     path = tmp_path / "old0.classes.csv"
     path.write_text("\n".join(path.read_text().splitlines()[:30]) + "\n")
-    with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same classes"):
+    with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same pictures"):
+        claims(CLAIMS, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+
+
+def test_sides_with_other_numbers_of_queries_in_a_class_are_named(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5]), "baseline": files(tmp_path, "old", [0.25])}
+    for side in sides.values():
+        with_classes(side, [0.5])
+    path = tmp_path / "old0.classes.csv"
+    rows = pd.read_csv(path)
+    rows.assign(queries=rows["queries"] + 1).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same pictures"):
         claims(CLAIMS, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
 
 

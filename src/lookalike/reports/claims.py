@@ -17,7 +17,7 @@ CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "base
 SIDES = ("changed", "baseline")
 MEASURED = [
     *("changed_mean", "changed_deviation", "baseline_mean", "baseline_deviation"),
-    *("difference", "low", "high", "level", "seeds", "classes", "verdict"),
+    *("difference", "low", "high", "level", "seeds", "classes", "verdict", "difference_of_all"),
     *("deviation_of_seeds", "deviation_of_classes", "deviation_of_both"),
 ]
 # The same by the best epoch, as the papers report it.
@@ -55,12 +55,12 @@ def claim_cells(claims: Claims, runs: pd.DataFrame, best: pd.DataFrame) -> pd.Da
 
     Returns:
         Columns ``claim, metric, direction, published, dataset, changed, baseline, changed_mean, changed_deviation,
-        baseline_mean, baseline_deviation, difference, low, high, level, seeds, classes, verdict,
+        baseline_mean, baseline_deviation, difference, low, high, level, seeds, classes, verdict, difference_of_all,
         deviation_of_seeds, deviation_of_classes, deviation_of_both``, in percent and percent points, ``level`` in
         percent; and of the best epoch ``best_difference, best_low, best_high, best_level, best_seeds, best_verdict``,
-        which is decided as a family of its own. All are of the ``seeds`` by which a look has decided, but the standard
-        deviations, which are of all runs' seeds; ``deviation_of_...`` are those of single differences, as
-        `lookalike.statistics.crossed.deviations` estimates them.
+        which is decided as a family of its own. All are of the ``seeds`` by which a look has decided, but
+        ``difference_of_all`` and the standard deviations, which are of all runs' seeds; ``deviation_of_...`` are those
+        of single differences, as `lookalike.statistics.crossed.deviations` estimates them.
     """
     cells, beside = _cells(claims, runs), _cells(claims, best)
     return cells.merge(beside[[*CELL, *BEST]].rename(columns=BEST), on=CELL, validate="one_to_one")
@@ -142,6 +142,7 @@ def _decided(cells: Sequence[pd.DataFrame]) -> list[dict[str, Any]]:
                 "seeds": found.estimate.seeds,
                 "classes": compared.differences.shape[1],
                 "verdict": verdict(str(own["direction"].iloc[0]), found.decision.verdict),
+                "difference_of_all": compared.estimate().mean,
                 "deviation_of_seeds": of_seeds,
                 "deviation_of_classes": of_classes,
                 "deviation_of_both": of_both,
@@ -155,10 +156,16 @@ def _differences(runs: pd.DataFrame) -> Crossed:
     where classes are not told apart.
 
     Raises:
-        ValueError: for runs that were not tested on the same classes.
+        ValueError: for runs that were not tested on the same classes, or of which only some tell them apart.
     """
     first = runs["classes"].iloc[0]
-    if len(runs) == 1 or any(each is None for each in runs["classes"]):  # a single seed says nothing of others
+    untold = [seed for seed, each in zip(runs["seed"], runs["classes"], strict=True) if each is None]
+    if 0 < len(untold) < len(runs):
+        raise ValueError(
+            f"{runs['changed'].iloc[0]} on {runs['dataset'].iloc[0]}: seed {untold[0]} has no numbers by class, others "
+            "have; remove its metrics, and the next call measures them anew"
+        )
+    if len(runs) == 1 or untold:  # a single seed says nothing of others
         return Crossed(100 * (runs["changed_value"] - runs["baseline_value"]).to_numpy()[:, None])
     for seed, each in zip(runs["seed"], runs["classes"], strict=True):
         if not (each.index.equals(first.index) and each["queries"].equals(first["queries"])):
@@ -177,16 +184,24 @@ def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
         "In percent, after the last epoch, which nothing has chosen; beside it the difference at the epoch with the "
         f"best R@1 on {chosen_on}. Differences in percent points, changed minus "
         f"baseline, seed by seed (seeds {listed or DASH}) and test class by test class; ± is the standard deviation "
-        "over all of these seeds, means are of those that a verdict took. The interval is to hold for "
+        "over all of these seeds, means are of those that a verdict took (in brackets the difference of all, where "
+        "these are more). The interval is to hold for "
         "other seeds and other classes of their kind: two-way random effects, Student's quantile for each part "
         "(Banerjee); over seeds alone where classes are not told apart. A claim *holds* where the interval lies on the "
         "claimed side of zero; it *does not hold* where it lies on the other side or no seed differs; the difference "
         f"is *small* where the interval lies within {MARGIN:g} points of zero ({_margins()}); else it is *undecided*. "
-        f"Of the verdicts on the {cells} comparisons at most one in twenty is false in expectation ({looks} seeds): "
+        f"Of the verdicts on the {cells} comparisons, small ones among them, at most one in twenty is false in "
+        f"expectation ({looks} seeds): "
         "the more are decided, the narrower the intervals; what a look has decided stays as it was then. The best "
-        "epochs are decided likewise, as a family of their own. "
+        f"epochs are decided likewise, as a family of their own.{_between_looks(len(seeds))} "
         f"Scale: {scale}."
     )
+
+
+def _between_looks(seeds: int) -> str:
+    if seeds in LOOKS or seeds < LOOKS[0]:
+        return ""
+    return f" {seeds} seeds are none of the {', '.join(map(str, LOOKS))} of a look: what they decide is provisional."
 
 
 def _margins() -> str:
@@ -212,13 +227,17 @@ def _cell_line(row: pd.Series) -> dict[str, str]:
         "changed": row["changed"],
         "baseline": row["baseline"],
         **{f"{side} mean": _spread(*row[[f"{side}_mean", f"{side}_deviation"]]) for side in SIDES},
-        "difference": _interval(*row[["difference", "low", "high"]]),
+        "difference": _interval(*row[["difference", "low", "high"]]) + _of_all(row),
         "level": f"{row['level']:.2f} %",
         "seeds": str(row["seeds"]),
         "classes": str(row["classes"]) if row["classes"] > 1 else DASH,
         "verdict": row["verdict"],
         "at the best epoch": f"{at_best}, {row['best_seeds']} seeds: {row['best_verdict']}",
     }
+
+
+def _of_all(row: pd.Series) -> str:
+    return "" if row["difference_of_all"] == row["difference"] else f" ({row['difference_of_all']:+.1f})"
 
 
 def _spread(mean: float, deviation: float) -> str:

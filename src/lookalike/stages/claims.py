@@ -70,8 +70,8 @@ def _of_classes(changed: str, baseline: str, checkpoint: str, metric: str) -> pd
     if sides[0] is None or sides[1] is None:
         return None
     difference = sides[0]["value"] - sides[1]["value"]
-    if difference.isna().any():
-        raise ValueError(f"{changed} and {baseline} were not tested on the same classes; remove what is of older data")
+    if difference.isna().any() or not sides[0]["queries"].equals(sides[1]["queries"]):
+        raise ValueError(f"{changed} and {baseline} were not tested on the same pictures; remove what is of older data")
     return pd.DataFrame({"difference": difference, "queries": sides[0]["queries"]})
 
 
