@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from lookalike.statistics.crossed import crossed_estimate, deviations
+from lookalike.statistics.crossed import Estimate, crossed_estimate, deviations
 from measured import DEVIATIONS, claims_of_retrieval
 
 RNG = np.random.default_rng
@@ -129,6 +129,25 @@ def test_with_the_deviations_of_the_claims_ten_seeds_cover_within_two_points_of_
     assert (
         0.94 <= covered <= (0.985 if seeds == 3 else 0.97)
     )  # three seeds' are up to three points too wide; half a point is this simulation's
+
+
+@pytest.mark.parametrize(("of_seeds", "of_classes", "often"), [(0, 1, 0.14), (0.3, 0, 0.37)])
+def test_three_seeds_that_are_alike_by_luck_miss_as_often_as_docs_say(of_seeds, of_classes, often):
+    rng, draws, seeds, classes = RNG(3), 100_000, 3, 50
+    # Variances of the mean over seeds and classes, in units of what their combination makes of it.
+    over_seeds = (1 + of_seeds) * rng.chisquare(seeds - 1, draws) / (seeds - 1)
+    of_both = rng.chisquare((seeds - 1) * (classes - 1), draws) / ((seeds - 1) * (classes - 1))
+    over_classes = (1 + of_classes) * rng.chisquare(classes - 1, draws) / (classes - 1)
+    means = math.sqrt(1 + of_seeds + of_classes) * rng.normal(size=draws)
+    missed = np.empty(draws, dtype=bool)
+    alike = over_seeds < of_both / 10
+    for place, mean in enumerate(means):
+        parts = ((over_seeds[place], seeds - 1.0), (max(0.0, over_classes[place] - of_both[place]), classes - 1.0))
+        low, high = Estimate(mean, parts, seeds, classes).interval(0.05)
+        missed[place] = not low <= 0 <= high
+    assert 0.07 < alike.mean() < 0.1
+    assert missed[alike].mean() == pytest.approx(often, abs=0.02)
+    assert 0.02 < missed.mean() < 0.05
 
 
 @pytest.mark.parametrize("deviations", [(1.4, 3, 12), (1.4, 7, 12), (0.7, 3, 12)])
