@@ -193,7 +193,9 @@ def test_the_difference_of_all_seeds_stands_beside_that_of_fewer():
     assert f"{interval} (" not in text
 
 
-@pytest.mark.parametrize(("seeds", "said"), [(2, False), (3, False), (5, True), (10, False), (12, True), (20, False)])
+@pytest.mark.parametrize(
+    ("seeds", "said"), [(1, False), (2, True), (3, False), (5, True), (10, False), (12, True), (20, False)]
+)
 def test_between_two_looks_verdicts_are_called_provisional(seeds, said):
     words = f"{seeds} seeds are none of the 3, 10, 20 of a look: what they decide is provisional."
     assert (words in told(frame(MIXED, seeds=seeds), "mini")) == said

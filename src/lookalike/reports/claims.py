@@ -199,7 +199,7 @@ def _notes(seeds: Sequence[int], cells: int, chosen_on: str, scale: str) -> str:
 
 
 def _between_looks(seeds: int) -> str:
-    if seeds in LOOKS or seeds < LOOKS[0]:
+    if seeds in (1, *LOOKS):  # a single one decides nothing
         return ""
     return f" {seeds} seeds are none of the {', '.join(map(str, LOOKS))} of a look: what they decide is provisional."
 
