@@ -66,6 +66,13 @@ def test_the_last_epochs_are_compared_and_written_twice(tmp_path):
     assert "+25.3 [" in (tmp_path / "claims.md").read_text()
 
 
+def test_readers_see_the_numbers_of_the_file_rounded_once_more(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5384997]), "baseline": files(tmp_path, "old", [0.5])}
+    claims(CLAIMS, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+    assert ",3.8500," in (tmp_path / "claims.csv").read_text()
+    assert "| +3.9 [" in (tmp_path / "claims.md").read_text()
+
+
 def test_without_the_classes_of_both_sides_the_seeds_alone_are_compared(tmp_path):
     sides = {"changed": files(tmp_path, "new", [0.5, 0.6]), "baseline": files(tmp_path, "old", [0.25, 0.34])}
     with_classes(sides["changed"], [0.5, 0.6])

@@ -45,8 +45,9 @@ def claims(
     cells = claim_cells(claims, *(_measured(sides, checkpoint) for checkpoint in (DECIDED, BESIDE)))
     with replacing(f"{output}.csv") as path:
         cells.to_csv(path, index=False, float_format="%.4f")
+    shown = pd.read_csv(f"{output}.csv")  # rounded as there, so that the two say the same
     seeds = sorted({run["seed"] for run in runs})
-    write_text(f"{output}.md", markdown(claims, cells, seeds=seeds, chosen_on=chosen_on, scale=scale))
+    write_text(f"{output}.md", markdown(claims, shown, seeds=seeds, chosen_on=chosen_on, scale=scale))
 
 
 def _measured(sides: Sequence[tuple[Mapping[str, Any], str, str]], checkpoint: str) -> pd.DataFrame:
