@@ -7,7 +7,6 @@ from lookalike.statistics.crossed import Estimate, crossed_estimate
 from projects import ROOT, cells_of, committed
 
 METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}  # of a paper's tables, the first
-REAL_BIRDS = ROOT / "results" / "birds" / "metrics"
 SEEDS = (0, 1, 2)  # of the rows that README and findings hold against each other
 
 
@@ -16,12 +15,13 @@ def rows_of(table: str, metric: str = "R@1") -> dict[str, dict[str, str]]:
     return {cell["label"]: cell for cell in cells_of(table) if (cell["dataset"], cell["metric"]) == ("cub", metric)}
 
 
-def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", seeds: tuple[int, ...] = SEEDS) -> Estimate:
+def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", folder: str = "birds") -> Estimate:
     """Difference of two rows in R@1, over seeds and the test species."""
+    metrics = ROOT / "results" / folder / "metrics"
     of_class = [
         [
-            class_means(str(REAL_BIRDS / side["recipe"] / "cub100" / f"seed{seed}.json"), checkpoint, "R@1")
-            for seed in seeds
+            class_means(str(metrics / side["recipe"] / "cub100" / f"seed{seed}.json"), checkpoint, "R@1")
+            for seed in SEEDS
         ]
         for side in sides
     ]
