@@ -103,6 +103,14 @@ def test_sides_with_other_numbers_of_queries_in_a_class_are_named(tmp_path):
         claims(CLAIMS, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
 
 
+def test_a_file_that_its_classes_contradict_is_named(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5]), "baseline": files(tmp_path, "old", [0.25])}
+    with_classes(sides["changed"], [0.5])
+    with_classes(sides["baseline"], [0.3])
+    with pytest.raises(ValueError, match=r"old0\.json says R@1 0\.2500, its classes come to 0\.3000; remove it and"):
+        claims(CLAIMS, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+
+
 def test_a_file_without_the_claimed_metric_is_named(tmp_path):
     lacking = {"better": {**CLAIMS["better"], "metric": "RP"}}
     changed, baseline = files(tmp_path, "new", [0.5]), files(tmp_path, "old", [0.5])

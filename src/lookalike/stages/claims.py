@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lookalike.files import read_json, replacing, write_text
@@ -13,6 +14,7 @@ from lookalike.reports.by_class import class_means
 from lookalike.reports.claims import claim_cells, markdown
 
 DECIDED, BESIDE = "last", "best"
+ROUNDED = 1e-5  # classes are written with six digits
 
 
 def claims(
@@ -39,7 +41,8 @@ def claims(
         output: path without extension; ``.csv`` holds every comparison, ``.md`` is for readers.
 
     Raises:
-        ValueError: for a file without the metric that is claimed about.
+        ValueError: for a file without the metric that is claimed about, sides that were not tested on the same
+            pictures, and a file that its classes contradict.
     """
     sides = [side for side in zip(runs, changed, baseline, strict=True) if _is_told(*side)]
     cells = claim_cells(claims, *(_measured(sides, checkpoint) for checkpoint in (DECIDED, BESIDE)))
@@ -67,13 +70,20 @@ def _measured(sides: Sequence[tuple[Mapping[str, Any], str, str]], checkpoint: s
 
 def _of_classes(changed: str, baseline: str, checkpoint: str, metric: str) -> pd.DataFrame | None:
     """By class the difference and the number of queries, ``None`` for a metric that is not told by class."""
-    sides = [class_means(path, checkpoint, metric) for path in (changed, baseline)]
-    if sides[0] is None or sides[1] is None:
+    first, second = (class_means(path, checkpoint, metric) for path in (changed, baseline))
+    if first is None or second is None:
         return None
-    difference = sides[0]["value"] - sides[1]["value"]
-    if difference.isna().any() or not sides[0]["queries"].equals(sides[1]["queries"]):
+    difference = first["value"] - second["value"]
+    if difference.isna().any() or not first["queries"].equals(second["queries"]):
         raise ValueError(f"{changed} and {baseline} were not tested on the same pictures; remove what is of older data")
-    return pd.DataFrame({"difference": difference, "queries": sides[0]["queries"]})
+    for path, side in ((changed, first), (baseline, second)):
+        of_all, told = float(np.average(side["value"], weights=side["queries"])), _value(path, checkpoint, metric)
+        if abs(of_all - told) > ROUNDED:
+            raise ValueError(
+                f"{path} says {metric} {told:.4f}, its classes come to {of_all:.4f}; remove it and the file of the "
+                "classes, and the next call measures them anew"
+            )
+    return pd.DataFrame({"difference": difference, "queries": first["queries"]})
 
 
 def _is_told(run: Mapping[str, Any], *files: str) -> bool:
