@@ -34,7 +34,7 @@ def headline(text: str, *, targets: Iterable[str] = (), config_files: Iterable[s
     elif _PLACE.match(lines[0]) and len(lines) > 1:
         lines = lines[1:]
     if lines[0].strip() == "Error:" and len(lines) > 1:  # of a function of a rule: class and message, then wildcards
-        lines = lines[1:]
+        lines = lines[2:] if _PLACE.match(lines[1].strip()) and len(lines) > 2 else lines[1:]
     first = _without_class(lines[0].strip())
     if len(lines) > 1 and _CLASS.match(lines[1]):  # what was done, and why that failed
         first = f"{first.rstrip('.:')}: {_without_class(lines[1])}"
