@@ -19,9 +19,9 @@ SAID = {
     ),
     "a value that a function of a rule refuses": (
         'InputFunctionException in rule table in file "/p/workflow/rules/tables.smk", line 1:\n'
-        "Error:\n  WorkflowError:\n    results/a.json: made by other settings, a, not today's b.\nWildcards:\n  table=a\n"
+        "Error:\n  WorkflowError:\n    a.json: made by other settings, a, not today's b.\nWildcards:\n  table=a\n"
         'Traceback:\n  File "/p/workflow/rules/common.smk", line 36, in asked (rule table, line 1, /p/tables.smk)',
-        "results/a.json: made by other settings, a, not today's b.",
+        "a.json: made by other settings, a, not today's b.",
     ),
     "an error of another kind in a function of a rule": (
         "InputFunctionException in rule table in file \"/p/x.smk\", line 1:\nError:\n  KeyError: 'x'\nWildcards:\n",
