@@ -15,9 +15,9 @@ def rows_of(table: str, metric: str = "R@1") -> dict[str, dict[str, str]]:
     return {cell["label"]: cell for cell in cells_of(table) if (cell["dataset"], cell["metric"]) == ("cub", metric)}
 
 
-def on_real_birds(*sides: dict[str, str], checkpoint: str = "best") -> Estimate:
+def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", folder: str = "birds") -> Estimate:
     """Difference of two rows in R@1, over seeds and the test species."""
-    metrics = ROOT / "results" / "birds" / "metrics"
+    metrics = ROOT / "results" / folder / "metrics"
     of_class = [
         [
             class_means(str(metrics / side["recipe"] / "cub100" / f"seed{seed}.json"), checkpoint, "R@1")
