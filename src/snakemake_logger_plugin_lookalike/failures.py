@@ -33,8 +33,8 @@ def headline(text: str, *, targets: Iterable[str] = (), config_files: Iterable[s
         lines = _after_the_last_stack(lines)
     elif _PLACE.match(lines[0]) and len(lines) > 1:
         lines = lines[1:]
-    if lines[0].strip() == "Error:" and len(lines) > 1:  # of a function of a rule: class and message, then wildcards
-        lines = lines[2:] if _PLACE.match(lines[1].strip()) and len(lines) > 2 else lines[1:]
+    while lines[0].strip().endswith("Error:") and lines[1:] and lines[1].startswith(" "):  # of a function of a rule
+        lines = lines[1:]
     first = _without_class(lines[0].strip())
     if len(lines) > 1 and _CLASS.match(lines[1]):  # what was done, and why that failed
         first = f"{first.rstrip('.:')}: {_without_class(lines[1])}"

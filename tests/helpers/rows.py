@@ -2,8 +2,10 @@
 
 import re
 
+import numpy as np
+
 from lookalike.reports.by_class import class_means
-from lookalike.statistics.crossed import Estimate, crossed_estimate
+from lookalike.statistics.crossed import Crossed, Estimate
 from projects import ROOT, cells_of, committed
 
 METRICS = {"diml": "P@1", "avsl": "R@1", "contextual": "R@1", "sam": "R@1"}  # of a paper's tables, the first
@@ -17,6 +19,11 @@ def rows_of(table: str, metric: str = "R@1") -> dict[str, dict[str, str]]:
 
 def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", folder: str = "birds") -> Estimate:
     """Difference of two rows in R@1, over seeds and the test species."""
+    return crossed_on_real_birds(*sides, checkpoint=checkpoint, folder=folder).estimate()
+
+
+def crossed_on_real_birds(*sides: dict[str, str], checkpoint: str = "best", folder: str = "birds") -> Crossed:
+    """The same, seed by seed and species by species."""
     metrics = ROOT / "results" / folder / "metrics"
     of_class = [
         [
@@ -26,7 +33,7 @@ def on_real_birds(*sides: dict[str, str], checkpoint: str = "best", folder: str 
         for side in sides
     ]
     difference = [100 * (changed["value"] - baseline["value"]) for changed, baseline in zip(*of_class, strict=True)]
-    return crossed_estimate(difference, of_class[0][0]["queries"])
+    return Crossed(np.stack(difference), of_class[0][0]["queries"].to_numpy(float))
 
 
 def interval_of(mean: float, low: float, high: float) -> str:

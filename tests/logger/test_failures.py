@@ -23,6 +23,10 @@ SAID = {
         'Traceback:\n  File "/p/workflow/rules/common.smk", line 36, in asked (rule table, line 1, /p/tables.smk)',
         "a.json: made by other settings, a, not today's b.",
     ),
+    "an error without a message in a function of a rule": (
+        'InputFunctionException in rule table in file "/p/x.smk", line 1:\nError:\n  ValueError:\nWildcards:\n',
+        "ValueError:",
+    ),
     "an error of another kind in a function of a rule": (
         "InputFunctionException in rule table in file \"/p/x.smk\", line 1:\nError:\n  KeyError: 'x'\nWildcards:\n",
         "KeyError: 'x'",

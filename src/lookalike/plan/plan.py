@@ -87,9 +87,10 @@ class Plan(RecipesOnData):
             f"Not possible, as {reason}: {'; '.join(points)}."
             for reason, points in by_reason(self._refused(name)).items()
         ]
+        rows = self._terms(name)
         if entry.get("terms"):
-            remarks += terms_notes(self._terms(name))
-        kinds = [kind for row in self._terms(name) if (kind := kind_of(row.train))]
+            remarks += terms_notes(rows)
+        kinds = [kind for row in rows if (kind := kind_of(row.train))]
         if self._chosen_rates and kinds:
             remarks.append(rates_note(self.rates_of, kinds, self._chosen_rates))
         entry = {**entry, "remarks": remarks}
@@ -99,12 +100,10 @@ class Plan(RecipesOnData):
 
     def _terms(self, table: str) -> list[Row]:
         """Trained rows of a table on each of its data sets, with and without what the scale lays over them."""
-        refused = {point.name for point, _ in self._refused(table)}
         pairs = [
             Row(row["label"], self.stated(row["recipe"], dataset.name)["train"], settings["train"])
             for dataset in self.datasets_of(table)
-            for row in self._entry(table)["rows"]
-            if row["recipe"] not in refused
+            for _, row in self._possible(table)
             for settings in [self.settings(row["recipe"], dataset.name)]
         ]
         return [row for row in pairs if row.train["loss"] is not None]
@@ -152,14 +151,11 @@ class Plan(RecipesOnData):
         return pd.concat([self.runs_of(name).assign(table=name) for name in self.table_names], ignore_index=True)
 
     def _runs(self, table: str) -> pd.DataFrame:
-        entry = self._entry(table)
-        refused = {point.name for point, _ in self._refused(table)}
         rows = [
             {"row": row, "label": values["label"], "recipe": values["recipe"]}
             | {"dataset": dataset.name, "published": dataset.stands_for or "", "seed": seed}
             | {"trivial": values.get("trivial", False)}
-            for row, values in enumerate(entry["rows"])
-            if values["recipe"] not in refused
+            for row, values in self._possible(table)
             for dataset in self.datasets_of(table)
             if dataset.stands_for in values.get("datasets", [dataset.stands_for])
             for seed in values.get("seeds", self.seeds)
@@ -168,6 +164,12 @@ class Plan(RecipesOnData):
         for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
             self.check_run(recipe, dataset)
         return frame
+
+    def _possible(self, table: str) -> list[tuple[int, Settings]]:
+        """Rows of a table that can run, with their numbers."""
+        rows = self._entry(table)["rows"]
+        refused = {point.name for point, _ in self._refused(table)}
+        return [(number, row) for number, row in enumerate(rows) if row["recipe"] not in refused]
 
     def _refused(self, table: str) -> list[tuple[Point, str]]:
         """Points of a sweep whose parts cannot be combined, with the reasons; none for a table of the files."""
