@@ -57,7 +57,8 @@ def _notes() -> str:
         "seeds, on these test classes; the target `claims` compares over classes, too. Of the verdicts of all figures "
         "at most one in twenty is false in "
         f"expectation ({looks} seeds). *Without seeds* is what follows from a formula, whatever is trained, or was "
-        "measured once, such as times; *measured* are numbers about which a paper says nothing."
+        "measured once, such as times; *measured* are numbers about which a paper says nothing; *not measured* is what "
+        "a paper says and nothing here was run for."
     )
 
 

@@ -31,6 +31,7 @@ class Verdict(StrEnum):
     FIXED_YES = "without seeds: yes"
     FIXED_NO = "without seeds: no"
     MEASURED = "measured"
+    NOT_MEASURED = "not measured"
 
     # Of a number beside its reference.
     PASS = "pass"
@@ -51,6 +52,7 @@ OF_FIGURES = (
     Verdict.FIXED_YES,
     Verdict.FIXED_NO,
     Verdict.MEASURED,
+    Verdict.NOT_MEASURED,
 )
 OF_NUMBERS = (
     Verdict.PASS,

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 MEASURES = {"seconds": ("time per batch (s)", "time"), "megabytes": ("peak memory (MB)", "memory")}
 UPPER = 3  # sizes, the largest ones, from which the growth is read: below them fixed costs rule
+CUBIC, NEARLY = 3, 0.5  # power of the batch size
+NOT_RUN = (
+    "the contextual loss is negligible beside the backbone at 6,400 pictures",
+    "ROADMAP is impractical beyond about 2,000 pictures",
+)
 
 
 def data(runs: Sequence[Run], options: Mapping[str, Any]) -> pd.DataFrame:
@@ -110,7 +115,7 @@ def draw(frame: pd.DataFrame) -> Picture:
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:
-    """How both grow, which one needs more at the largest batch, and on what it was measured."""
+    """Whether the time of both grows with the cube of the batch; what no backbone was run for is not measured."""
     first, second = frame["loss"].unique()[:2]
     largest = frame["batch_size"].max()
     device, threads = frame["device"].iloc[0], frame["threads"].iloc[0]
@@ -125,15 +130,19 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         table = frame.pivot_table(index="batch_size", columns="loss", values=column)
         upper = table.tail(UPPER)
         powers = {loss: np.polyfit(np.log(upper.index), np.log(upper[loss]), 1)[0] for loss in (first, second)}
-        says = (
-            f"at most cubic {name}: over the {UPPER} largest batches it grows with the power {powers[first]:.1f} "
-            f"({first}) and {powers[second]:.1f} ({second}) of the batch size"
+        grows = (
+            f"over the {UPPER} largest batches, up to {largest}, it grows with the power {powers[first]:.1f} ({first}) "
+            f"and {powers[second]:.1f} ({second}) of the batch size"
         )
-        reached.append(Check(says, bool(max(powers.values()) <= 3.2)))
+        if column == "seconds":
+            cubic = all(abs(power - CUBIC) <= NEARLY for power in powers.values())
+            reached.append(Check(f"both cubic in {name}: {grows}", cubic))
+        else:
+            reached.append(Check(f"{name}: {grows}", claimed=False))
         ratio = table.loc[largest, second] / table.loc[largest, first]
         says = f"{second} needs {ratio:.1f} times the {name} of {first} at {largest} pictures"
-        reached.append(Check(says, bool(ratio > 1)))
-    return reached
+        reached.append(Check(says, claimed=False))
+    return [*reached, *(Check(f"{says}: not run here", measured=False) for says in NOT_RUN)]
 
 
 def _in_own_process(kind: str, loss: Mapping[str, Any], size: int, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def findings(checks: Sequence[Check]) -> list[Finding]:
 
 
 def _fixed(check: Check) -> Verdict:
+    if not check.measured:
+        return Verdict.NOT_MEASURED
     if check.holds is None:
         return Verdict.UNDECIDED if check.claimed else Verdict.MEASURED
     return Verdict.FIXED_YES if check.holds else Verdict.FIXED_NO

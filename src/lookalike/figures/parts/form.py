@@ -54,6 +54,7 @@ class Check:
         says: what is said and what was found, with its numbers.
         holds: whether it is so, where no seed is asked: by a formula, or as measured once; ``None`` for all others.
         claimed: whether anything is.
+        measured: whether it was; what is claimed and was not run is said so.
         cases: a number per seed of each case, in groups, ``(G, K, S)`` as for `lookalike.statistics.cases.Cases`:
             claimed is that of one group all are above zero. Most often there is a single case.
         needed: where it is claimed of so many of a single group, and of their mean.
@@ -64,6 +65,7 @@ class Check:
     says: str
     holds: bool | None = None
     claimed: bool = True
+    measured: bool = True
     cases: Sequence[Sequence[Sequence[float]]] = ()
     needed: int | None = None
     unit: str = "points"
