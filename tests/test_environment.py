@@ -55,7 +55,7 @@ def test_developers_run_what_users_run():
 
 @pytest.mark.parametrize("lock", [USERS, DEVELOPERS])
 def test_each_line_of_the_readme_installs_its_lock(lock):
-    assert f"uv pip install -r {lock} -e . &&" in BLOCKS[lock]
+    assert f"uv pip install -r {lock} -e .\n" in BLOCKS[lock]
 
 
 def test_the_citation_names_the_version_and_the_four_papers():

@@ -35,6 +35,13 @@ def test_all_rows_of_the_comparison_are_trained_on_equal_terms():
     assert notes()[0].startswith("Trained rows: adamw, weight decay 1e-4; batches of 40; 10 epochs of 50 batches;")
 
 
+def test_rows_whose_layer_starts_otherwise_are_named():
+    (note,) = (note for note in notes() if note.startswith("Not equal"))
+    assert "kaiming in Margin-AVSL, ProxyAnchor-AVSL, Contextual, default in all others." in note
+    recipe = {"train": {"embedding": {"initialisation": "default"}}}
+    assert not [note for note in notes(recipe=recipe) if note.startswith("Not equal")]
+
+
 def test_a_rate_that_the_overlay_changes_is_said_under_the_table():
     recipe = {"train": {"optimiser": {"lr": {"trunk": 1e-5}}, "batch_size": 64}}
     changed = [note for note in notes(recipe=recipe) if note.startswith("Differs")]

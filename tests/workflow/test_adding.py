@@ -1,4 +1,4 @@
-"""The page on adding things, and then the README's how-to for a loss, done as written in a copy of the project."""
+"""The page on adding things, done as written in a copy of the project."""
 
 import csv
 import json
@@ -19,23 +19,8 @@ name: own
 datasets:
   pictures: {layout: flat, folder: flat, stands_for: cub}
 """
+LOSS = PAGE[PAGE.index("## A loss") : PAGE.index("## A method")]
 CALL = "--cores 2 --configfile own.yaml --"
-
-
-@pytest.fixture(scope="module")
-def steps():
-    """What the README says goes where for a loss: the new file, and lines by the file that they go into."""
-    text = re.search(r"^- \*\*a loss\*\*:(.*?)^- \*\*", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)[1]
-    code = re.search(r"^  ```python\n(.*?)^  ```", text, re.DOTALL | re.MULTILINE)[1]
-    spans = re.findall(r"`([^`]+)`", re.sub(r"^  ```.*?^  ```", "", text, flags=re.DOTALL | re.MULTILINE))
-    return re.sub(r"^  ", "", code, flags=re.MULTILINE), [re.sub(r"\s+", " ", span) for span in spans]
-
-
-def insert(project, file, below, line):
-    """Put a line below the first one that ends so."""
-    text = (project.root / file).read_text()
-    assert below in text, f"{file} has no line that ends in {below!r}"
-    (project.root / file).write_text(text.replace(below, f"{below}{line}\n", 1))
 
 
 def means_of(project, table):
@@ -44,10 +29,21 @@ def means_of(project, table):
         return {(cell["label"], cell["metric"]): cell["mean"] for cell in csv.DictReader(stream)}
 
 
-def blocks():
+def blocks(page=PAGE):
     """Kind, file and text of every block; the file is the last one that is named before."""
-    for block in BLOCK.finditer(PAGE):
-        yield block[1], FILE.findall(PAGE[: block.start()])[-1], block[2]
+    for block in BLOCK.finditer(page):
+        yield block[1], FILE.findall(page[: block.start()])[-1], block[2]
+
+
+def apply(page, root):
+    """Do what a page says in a copy of the project."""
+    for kind, file, text in blocks(page):
+        path = root / file
+        if kind != "diff":
+            assert not path.exists(), f"{file} exists already"
+            path.write_text(text)
+        else:
+            path.write_text(changed(path.read_text(), text))
 
 
 def changed(text, block):
@@ -71,13 +67,7 @@ def copy(tmp_path_factory):
     tables = root / "params/tables/comparison.yaml"
     kept = [line for line in tables.read_text().splitlines() if "- {label" not in line or "label: Margin," in line]
     tables.write_text("\n".join(kept) + "\n")
-    for kind, file, text in blocks():
-        path = root / file
-        if kind != "diff":
-            assert not path.exists(), f"{file} exists already"
-            path.write_text(text)
-        else:
-            path.write_text(changed(path.read_text(), text))
+    apply(PAGE.replace(LOSS, ""), root)
     own = (root / "own.yaml").read_text()
     (root / "own.yaml").write_text(OVERLAY + own[own.index("recipe:") :])
     (root / "flat").mkdir()
@@ -107,15 +97,8 @@ def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at
 
 
 @pytest.mark.slow
-def test_a_loss_as_the_readme_adds_it_trains_nothing_but_itself(made, steps):
-    code, (new, losses, line, dictionary, entry, recipes, under, recipe, tables, rows, row, *_) = steps
-    assert (dictionary, under, rows) == ("LOSSES", "recipes:", "rows:")
-    (made.root / new).write_text(code)
-    insert(made, losses, "from torch import nn\n\n", line)
-    insert(made, losses, "LOSSES: dict[str, type[nn.Module]] = {\n", f"    {entry}")
-    insert(made, recipes, "recipes:\n", f"  {recipe}")
-    insert(made, tables, "rows: &rows\n", f"    {row}")
-
+def test_a_loss_that_is_added_trains_nothing_but_itself(made):
+    apply(LOSS, made.root)
     table = "results/own/tables/comparison.csv"
     planned = call(made, f"-n {CALL} {table}")
     jobs = re.findall(r"Job \d+: ((?:Train|Embed \w+ with|Evaluate|Assemble) \w+)", planned)
@@ -128,12 +111,6 @@ def test_a_loss_as_the_readme_adds_it_trains_nothing_but_itself(made, steps):
     assert {"Margin", "Chance", "Untrained features"} <= {label for label, _ in before}
     assert {cell: after[cell] for cell in before} == before
     assert 0 <= float(after["Pull", "R@1"]) <= 100
-
-
-def test_the_readme_calls_the_loss_how_to_by_names_that_exist(steps):
-    _, spans = steps
-    files = [span for span in spans if span.startswith(("src/", "params/"))][1:]
-    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 @pytest.mark.nightly

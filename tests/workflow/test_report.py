@@ -38,8 +38,8 @@ def test_tables_and_figures_stand_in_a_report_that_is_made_offline(project):
     assert set(categories) == {"Tables", "Figures"}
     assert set(results) == {"results/own/tables/comparison.csv", "results/own/tables.html", FIGURE}
     table, figure = results["results/own/tables/comparison.csv"], results[FIGURE]
-    assert table["labels"] == {"table": "Methods compared at equal terms", "data": "pictures"}
-    assert "Methods compared at equal terms" in table["caption"]
+    assert table["labels"] == {"table": "Methods compared with one budget", "data": "pictures"}
+    assert "Methods compared with one budget" in table["caption"]
     assert "mean and deviation over the seeds" in table["caption"]
     assert "printed" not in table["caption"]
     assert figure["labels"] == {"figure": "Contextual, Fig. 4", "shows": "loss and gradient of one point"}

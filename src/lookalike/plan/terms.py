@@ -49,6 +49,7 @@ def terms_notes(rows: Sequence[Row]) -> list[str]:
         by_rows.setdefault(tuple(dict.fromkeys(concerned)), []).append(change)
     return [
         *([_stated([row.train for row in rows])] if rows else []),
+        *_not_equal(rows),
         *(
             f"Differs from the comparison's own terms, in "
             f"{'all rows' if concerned == labels else ', '.join(concerned)}: {'; '.join(changes)}."
@@ -96,6 +97,21 @@ def row_costs(files: Mapping[str, str], metrics: Mapping[str, Any]) -> dict[str,
     if embed is not None and evaluate is not None and pictures and queries:
         query = 1000 * (embed / pictures + evaluate / queries) / checkpoints
     return {"query_ms": query, "training_s": seconds(files["train"]) if metrics.get("epochs") else None}
+
+
+def _not_equal(rows: Iterable[Row]) -> list[str]:
+    """A note where rows differ in what no method under comparison is about: how the embedding's layer starts."""
+    starts: dict[str, list[str]] = {}
+    for row in rows:
+        starts.setdefault(row.train["embedding"]["initialisation"], []).append(row.label)
+    if len(starts) < 2:
+        return []
+    *few, (most, _) = sorted(starts.items(), key=lambda start: len(start[1]))
+    said = "; ".join(f"{start} in {', '.join(dict.fromkeys(labels))}" for start, labels in few)
+    return [
+        f"Not equal: pooling (its column), and the start of the embedding's layer, {said}, {most} in all others. "
+        "A gain over a row of another pooling or start is not the method's alone."
+    ]
 
 
 def _changes(rows: Iterable[Row]) -> dict[str, list[str]]:
