@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
+import pillow_heif
 import pytest
 from PIL import Image, ImageFile, ImageOps
 from torchvision.transforms import v2
@@ -94,6 +95,67 @@ def test_sixteen_bits_are_brought_to_eight(tmp_path, kind):
     assert Image.open(tmp_path / "deep.tif").mode == kind
     expected = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
     assert np.array_equal(np.asarray(read_picture(tmp_path / "deep.tif")), expected)
+
+
+def written(folder, kind, values):
+    """A grey picture of 12 bits in a kind that states its range."""
+    path, (height, width) = folder / f"deep.{kind}", values.shape
+    if kind == "pgm":
+        path.write_bytes(b"P5\n%d %d\n4095\n" % (width, height) + values.astype(">u2").tobytes())
+        return path
+    if kind == "plain.pgm":
+        path.write_text(f"P2\n{width} {height}\n4095\n" + " ".join(map(str, values.ravel())))
+        return path
+    pairs = values.reshape(-1, 2).astype(np.uint32)
+    packed = (pairs[:, 0] << 12 | pairs[:, 1]).astype(">u4").view(np.uint8).reshape(-1, 4)[:, 1:].tobytes()
+    tags = {256: width, 257: height, 258: 12, 259: 1, 262: 1, 273: 8, 277: 1, 278: height, 279: len(packed)}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    head = struct.pack("<2sHI", b"II", 42, 8 + len(packed)) + packed
+    path.write_bytes(head + struct.pack("<H", len(tags)) + entries + bytes(4))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["pgm", "plain.pgm", "tif"])
+def test_a_range_that_the_file_states_is_brought_to_eight_bits(tmp_path, kind):
+    values = (np.arange(256) * 4095 / 255).round().astype(np.uint16).reshape(16, 16)
+    expected = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=2)
+    assert np.array_equal(np.asarray(read_picture(written(tmp_path, kind, values))), expected)
+
+
+@pytest.mark.parametrize("kind", ["avif", "jfif", "jpe", "jp2", "tga", "heic"])
+def test_kinds_beside_the_usual_ones_are_read(tmp_path, kind):
+    pillow_heif.register_heif_opener()  # which writes, too
+    whole = Image.new("RGB", (48, 32), (200, 40, 40))
+    whole.paste((40, 40, 200), (24, 0, 48, 32))
+    whole.save(tmp_path / f"a.{kind}")
+    seen = np.asarray(read_picture(tmp_path / f"a.{kind}")).astype(int)
+    assert seen.shape == (32, 48, 3)
+    assert np.abs(seen[:, [4, 44]] - np.asarray(whole).astype(int)[:, [4, 44]]).max() < 20
+
+
+@pytest.mark.parametrize("name", ["a.HEIC", "a.jpg"])  # telephones call them either
+def test_without_its_library_a_picture_of_a_telephone_says_what_it_needs(tmp_path, name):
+    pillow_heif.from_pillow(Image.new("RGB", (32, 32), "red")).save(tmp_path / "a.heic")
+    (tmp_path / "a.heic").rename(tmp_path / name)
+    code = f"""
+import sys
+sys.modules["pillow_heif"] = None
+from lookalike.data import read_picture
+from pathlib import Path
+read_picture(Path({str(tmp_path / name)!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith(
+        f"{name}: no readable picture (HEIC needs lookalike's extra `heic`; in the project's folder: "
+        "uv pip install '.[heic]')"
+    )
+
+
+def test_the_preview_of_a_raw_file_is_not_taken_for_the_picture(tmp_path):
+    Image.new("RGB", (16, 12)).save(tmp_path / "a.tif")
+    (tmp_path / "a.tif").rename(tmp_path / "a.NEF")
+    with pytest.raises(ValueError, match=r"a\.NEF: no readable picture \(\.NEF is not read; save it as JPEG or PNG\)"):
+        read_picture(tmp_path / "a.NEF")
 
 
 def test_what_is_transparent_lies_over_white(tmp_path):

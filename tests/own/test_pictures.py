@@ -31,7 +31,7 @@ def test_folders_that_lead_back_to_themselves_end(tmp_path):
 
 def test_folders_without_pictures_are_refused(tmp_path):
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(ValueError, match=r"holds no picture; known are \.bmp"):
+    with pytest.raises(ValueError, match=r"holds no picture by name, such as \.jpg"):
         pictures_in(tmp_path)
     with pytest.raises(ValueError, match="nowhere: no such folder"):
         pictures_in(tmp_path / "nowhere")

@@ -4,8 +4,10 @@ import os
 import shutil
 from itertools import pairwise
 
+import pillow_heif
 import pytest
 import torch
+from PIL import Image
 
 import lookalike
 from lookalike.own import search as searching
@@ -150,3 +152,25 @@ def test_equal_pictures_come_by_name(tmp_path):
         shutil.copy(paths[0], tmp_path / "pictures" / name)
     gallery = open_gallery(opened(), tmp_path / "pictures", store=tmp_path / "store")
     assert [hit.path.name for hit in gallery.search(paths[0])] == ["a.png", "b.png", "c.png"]
+
+
+@pytest.mark.parametrize("kind", ["avif", "heic", "jfif", "jp2", "tga"])
+def test_pictures_of_any_kind_that_is_read_are_searched_and_found(tmp_path, kind):
+    pillow_heif.register_heif_opener()  # which writes, too
+    paths = write_pictures(tmp_path, 8)
+    other = paths[2].with_suffix(f".{kind}")
+    Image.open(paths[2]).save(other)
+    paths[2].unlink()
+    gallery = open_gallery(opened(), tmp_path, store=tmp_path / ".store")
+    assert not gallery.unreadable
+    assert other in {hit.path for hit in gallery.search(paths[3], top=7)}
+
+
+def test_pictures_that_are_not_used_are_told_with_the_reason(tmp_path):
+    write_pictures(tmp_path, 4)
+    (tmp_path / "raw.cr2").write_bytes(b"II*")
+    (tmp_path / "gone.jpg").symlink_to(tmp_path / "elsewhere.jpg")
+    told = open_gallery(opened(), tmp_path, store=tmp_path / ".store").unreadable
+    assert len(told) == 2
+    assert "gone.jpg: no readable picture ([Errno 2] No such file" in told[0]
+    assert told[1].endswith("raw.cr2: no readable picture (.cr2 is not read; save it as JPEG or PNG)")

@@ -8,15 +8,17 @@ import struct
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, TiffImagePlugin, UnidentifiedImageError
 
 from lookalike.checks import require_known
 from lookalike.data.archives import workspace
+from lookalike.data.junk import HEIF_SUFFIXES, UNREAD_SUFFIXES
 from lookalike.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json
@@ -41,6 +43,9 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }  # by what a camera has noted
+NEEDS_HEIF = "HEIC needs lookalike's extra `heic`; in the project's folder: uv pip install '.[heic]'"
+_HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"mif1", b"msf1")
+_BITS = ExifTags.Base.BitsPerSample
 _NOTES = ("exif", "xmp", "XML:com.adobe.xmp")  # where the orientation is noted
 LONGEST = 50  # times its shorter side that a picture may be long: a view that resizes the shorter fills the memory
 _NAME = re.compile(r"_\d+px_[a-z]+_[0-9a-f]{12}")  # of a copy, behind its data set's name
@@ -66,12 +71,18 @@ def read_picture(path: Path) -> Image.Image:
     """The picture of a file, in RGB whatever it is stored as, see `as_rgb`.
 
     Raises:
-        ValueError: naming the file, if it is missing, no picture, cut short, larger than any photograph, or more than
-            `LONGEST` times as long as it is wide, or the other way round.
+        ValueError: naming the file, if it is missing, no picture or of a kind that is not read, cut short, larger than
+            any photograph, or more than `LONGEST` times as long as it is wide, or the other way round.
     """
+    if path.suffix.lower() in UNREAD_SUFFIXES:
+        raise ValueError(f"{path}: no readable picture ({path.suffix} is not read; save it as JPEG or PNG)")
+    reads_heif = _heif_is_read()
     try:
         with Image.open(path) as stream:
             picture = as_rgb(stream)
+    except UnidentifiedImageError as error:
+        why = str(error) if reads_heif or not _is_heif(path) else NEEDS_HEIF
+        raise ValueError(f"{path}: no readable picture ({why})") from None
     except _BROKEN as error:
         raise ValueError(f"{path}: no readable picture ({error})") from None
     short, long = sorted(picture.size)
@@ -83,22 +94,50 @@ def read_picture(path: Path) -> Image.Image:
 
 
 def as_rgb(picture: Image.Image) -> Image.Image:
-    """A picture in RGB, turned as its camera has noted: 16 bits a pixel brought to 8, the transparent laid over white.
+    """A picture in RGB, turned as its camera has noted: 12 or 16 bits brought to 8, the transparent laid over white.
 
     Differs: the papers' code leaves pictures as they are stored. None of CUB has such a note.
 
     Raises:
         ValueError: for pixels whose range nobody states, such as 32 bits or floating point.
     """
+    white = _white(picture)
     picture = _upright(picture)
-    if picture.mode.startswith("I;16"):  # of which Pillow would cut off all above 255
-        picture = Image.fromarray((np.asarray(picture) / 257).round().astype(np.uint8))
+    if white is not None:  # Pillow would cut off all above 255
+        picture = Image.fromarray((np.asarray(picture) / (white / 255)).round().astype(np.uint8))
     elif picture.mode in ("I", "F"):
         raise ValueError(f"pixels of mode {picture.mode} have no stated range; save it with 8 or 16 bits")
     if picture.has_transparency_data:
         seen = picture.convert("RGBA")
         picture = Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen)
     return picture.convert("RGB")
+
+
+def _white(picture: Image.Image) -> int | None:
+    """The largest number that a grey picture of more than 8 bits can hold, ``None`` of others and of unknown ranges."""
+    if picture.mode.startswith("I;16"):
+        bits = picture.tag_v2.get(_BITS, (16,)) if isinstance(picture, TiffImagePlugin.TiffImageFile) else (16,)
+        return int(2 ** bits[0] - 1)
+    # Of the kinds that Pillow opens in mode I, PGM alone states its range, to which Pillow has brought it then.
+    return 2**16 - 1 if picture.mode == "I" and picture.format == "PPM" else None
+
+
+@cache
+def _heif_is_read() -> bool:
+    """Whether Pillow reads HEIC, which it is taught here if the library is installed."""
+    try:
+        import pillow_heif
+    except ModuleNotFoundError:
+        return False
+    pillow_heif.register_heif_opener()
+    return True
+
+
+def _is_heif(path: Path) -> bool:
+    """Whether a file is HEIC by its name or its first bytes: telephones call some of them ``.jpg``."""
+    with path.open("rb") as stream:
+        start = stream.read(12)
+    return path.suffix.lower() in HEIF_SUFFIXES or (start[4:8] == b"ftyp" and start[8:12] in _HEIF_BRANDS)
 
 
 def _upright(picture: Image.Image) -> Image.Image:

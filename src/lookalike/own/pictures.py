@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lookalike.data.junk import IMAGE_SUFFIXES, is_image, is_junk
+from lookalike.data.junk import is_image, is_junk
 from lookalike.data.pictures import read_picture
 from lookalike.own.models import OpenModel
 
@@ -42,7 +42,7 @@ def pictures_in(folder: Path) -> list[Stamp]:
         raise ValueError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
     found = sorted(_below(str(folder), "", frozenset({os.path.realpath(folder)})))
     if not found:
-        raise ValueError(f"{folder} holds no picture; known are {', '.join(sorted(IMAGE_SUFFIXES))}")
+        raise ValueError(f"{folder} holds no picture by name, such as .jpg, .png, .tif, .webp, .avif or .heic")
     return found
 
 
@@ -54,8 +54,8 @@ def _below(folder: str, prefix: str, above: frozenset[str]) -> Iterator[Stamp]:
             if entry.is_dir():  # or a link to one, but for those that lead back to where this began
                 if (real := os.path.realpath(entry.path)) not in above:
                     yield from _below(entry.path, f"{prefix}{entry.name}/", above | {real})
-            elif is_image(entry.name) and entry.is_file():
-                state = entry.stat()
+            elif is_image(entry.name):
+                state = entry.stat(follow_symlinks=os.path.exists(entry.path))  # noqa: PTH110  (else a link to nothing)
                 yield Stamp(f"{prefix}{entry.name}", state.st_size, state.st_mtime_ns)
 
 
