@@ -8,7 +8,7 @@ import pytest
 from projects import ROOT
 
 # What the extra `workflow` adds to the core, by the names that are imported.
-LEFT_OUT = ("cv2", "dvc", "jsonschema", "matplotlib", "mlflow", "snakemake", "tabulate")
+LEFT_OUT = ("cv2", "dvc", "imagehash", "jsonschema", "matplotlib", "mlflow", "snakemake", "tabulate")
 PUBLIC = """
 import lookalike
 for name in dir(lookalike):
@@ -44,6 +44,10 @@ def test_the_methods_need_nothing_of_the_workflow():
     [
         ("jsonschema", "from lookalike.data import read_split; read_split('cub', '.')"),
         ("matplotlib", "import lookalike.figures.parts.style"),
+        (
+            "imagehash",
+            "from lookalike.data import copies; from PIL import Image; copies.perceptual_hash(Image.new('L', (9, 9)))",
+        ),
         ("cv2", "from lookalike.segmentation import cuts; cuts._grown(None, None, 1)"),
     ],
 )

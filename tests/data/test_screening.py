@@ -1,12 +1,16 @@
 """Own pictures that cannot be read, or that lie in two classes, are named, and left out by choice."""
 
+import shutil
+
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from lookalike.data import read_layout, read_manifest, write_manifest
-from lookalike.data.readable import unreadable
+from lookalike.data import read_layout, read_manifest, read_picture, with_file_hashes, write_manifest
+from lookalike.data.readable import looked_at
 from lookalike.data.screening import check_readable, screened
+from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
 
 FOLDER = {"title": "mine", "layout": "folder"}
 
@@ -76,11 +80,95 @@ def test_of_an_unlabelled_picture_and_an_equal_labelled_one_the_labelled_one_sta
     assert left_out(screen(pictures, duplicates="drop")) == {"new/0.png": "same bytes as d/0.png"}
 
 
-def test_equal_pictures_of_one_class_may_stay(pictures):
+@pytest.mark.parametrize("duplicates", ["stop", "drop"])
+def test_of_equal_pictures_of_one_class_one_takes_part_and_the_others_are_told(pictures, duplicates, capsys, caplog):
     (pictures / "a/1.png").write_bytes((pictures / "a/0.png").read_bytes())
-    frame = screen(pictures)
-    assert "left_out" not in set(frame["role"])
-    assert "reason" not in frame
+    assert left_out(screen(pictures, duplicates=duplicates)) == {"a/1.png": "copy of a/0.png"}
+    assert "a/1.png: copy of a/0.png" in capsys.readouterr().out
+    assert "1 picture left out, the first is a/1.png: copy of a/0.png" in caplog.text
+    message = r"^a/1\.png: copy of a/0\.png; remove it, or leave all copies out with .* `copies: keep_one`$"
+    with pytest.raises(ValueError, match=message):
+        screen(pictures, copies="stop")
+
+
+def recall(frame, root):
+    """R@1 of the test pictures by their pixels."""
+    rows = frame[frame["role"] == "test"]
+    pixels = [np.asarray(read_picture(root / path).resize((4, 4))).ravel() for path in rows["path"]]
+    embeddings = torch.tensor(np.stack(pixels) - 128.0, dtype=torch.float64)
+    labels = torch.tensor(rows["label"].to_numpy())
+    found = retrieval_metrics_from_embeddings(embeddings, labels, embeddings, labels, ks=[1], self_match=True)
+    return found["R@1"]
+
+
+def test_with_each_picture_twice_in_its_class_the_score_is_that_of_once(tmp_path):
+    generator = np.random.default_rng(0)
+    for name in [f"{name}/{number}" for name in "abcdefgh" for number in range(4)]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.fromarray(generator.integers(0, 255, (8, 9, 3), dtype=np.uint8)).save(tmp_path / f"{name}.png")
+    once = screened(read_layout(FOLDER, tmp_path), FOLDER, tmp_path)
+    for path in list(tmp_path.rglob("*.png")):
+        path.with_name(f"again_{path.name}").write_bytes(path.read_bytes())
+    twice = read_layout(FOLDER, tmp_path)
+    assert recall(twice, tmp_path) == 1.0  # what copies make of noise
+    kept = screened(twice, FOLDER, tmp_path)
+    assert recall(kept, tmp_path) == recall(once, tmp_path) < 0.5
+    assert (kept["role"] == "left_out").sum() == 32
+
+
+def test_of_equal_files_in_query_and_gallery_that_of_the_gallery_goes(tmp_path):
+    generator = np.random.default_rng(0)
+    for name in [
+        f"{role}/{name}/{number}" for role in ("train", "query", "gallery") for name in "ab" for number in range(3)
+    ]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(generator.integers(0, 255, (8, 9, 3), dtype=np.uint8)).save(tmp_path / f"{name}.png")
+    shutil.copy(tmp_path / "query/b/1.png", tmp_path / "gallery/b/2.png")
+    frame = screened(read_layout({**FOLDER, "self_match": False}, tmp_path), FOLDER, tmp_path)
+    assert left_out(frame) == {"gallery/b/2.png": "copy of query/b/1.png"}
+
+
+def test_pictures_that_nearly_equal_another_one_are_told_and_take_part(pictures, caplog):
+    pixels = np.random.default_rng(1).integers(0, 255, (20, 24, 3), dtype=np.uint8)
+    soft = Image.fromarray(pixels).resize((96, 80), Image.Resampling.BICUBIC)
+    soft.save(pictures / "a/soft.png")
+    soft.resize((72, 60)).save(pictures / "b/small.webp", quality=90)
+    assert "left_out" not in set(screen(pictures)["role"])
+    assert "1 picture nearly like another, as saved or resized anew; all take part; the first is " in caplog.text
+    assert "the first is b/small.webp, like a/soft.png" in caplog.text
+
+
+def test_pictures_of_twelve_bits_in_sixteen_are_told_as_nearly_black(pictures, caplog):
+    pixels = np.random.default_rng(1).integers(0, 4096, (8, 9), dtype=np.uint16)
+    Image.fromarray(pixels).save(pictures / "a/dark.png")
+    Image.fromarray(pixels).save(pictures / "b/dark.tif")
+    screen(pictures)
+    assert "2 pictures of 11 nearly black, with values in a sixteenth of their range" in caplog.text
+    assert f"the first is {pictures / 'a/dark.png'}" in caplog.text
+
+
+def test_kinds_that_are_not_read_stop_the_split_or_are_left_out_by_name(pictures):
+    (pictures / "a/raw.NEF").write_bytes((pictures / "a/0.png").read_bytes())
+    (pictures / "b/drawn.svg").write_text("<svg/>")
+    with pytest.raises(ValueError, match=r"a/raw\.NEF: no readable picture \(\.NEF is not read; .*\) \(and 1 more"):
+        screen(pictures)
+    assert left_out(screen(pictures, broken="skip")).keys() == {"a/raw.NEF", "b/drawn.svg"}
+
+
+def test_a_link_that_leads_nowhere_is_no_picture_that_vanishes(pictures):
+    (pictures / "a/gone.jpg").symlink_to(pictures / "elsewhere.jpg")
+    with pytest.raises(ValueError, match=r"a/gone\.jpg does not exist \(1 of 10 listed files are missing\)"):
+        screen(pictures)
+
+
+def test_equal_pictures_of_a_split_that_is_made_elsewhere_all_take_part_and_are_counted(pictures, capsys):
+    shutil.copy(pictures / "a/0.png", pictures / "a/2.png")
+    shutil.copy(pictures / "c/0.png", pictures / "d/2.png")
+    frame = with_file_hashes(read_layout({**FOLDER, "unlabelled": ["new"]}, pictures), pictures)
+    check_readable(frame, pictures, "stop")
+    told = capsys.readouterr().out
+    assert "1 picture with the bytes of one of their class, which all take part, as in the papers; the first" in told
+    assert "2 pictures with the bytes of one of another class, which all take part" in told
 
 
 def test_a_split_that_is_made_elsewhere_is_read_too(pictures, capsys):
@@ -97,4 +185,6 @@ def test_every_picture_is_decoded_by_several_processes_in_order(pictures):
     paths = sorted(pictures.rglob("*.png")) * 20
     broken = pictures / "broken.png"
     broken.write_bytes(b"x")
-    assert list(unreadable([*paths, broken], processes=2)) == [broken]
+    looks = looked_at([*paths, broken], processes=2)
+    assert list(looks) == [*dict.fromkeys(paths), broken]
+    assert [path for path, look in looks.items() if look.fault] == [broken]

@@ -8,7 +8,7 @@ import torch
 from lookalike.data import load_specification
 from lookalike.data.hierarchy import hierarchy_path, read_hierarchy
 from lookalike.paths import project_root
-from lookalike.training.roles import pictures_of_super, read_role
+from lookalike.training.roles import pictures_of_super, read_role, split_facts
 from lookalike.training.roles import test_roles as searched_roles  # pytest would take its name for a test
 
 ROWS = """path,label,role,coarse_family,camera,note
@@ -82,3 +82,11 @@ def test_levels_are_columns_of_the_data_sets_hierarchy(dataset, tmp_path):
     specification = load_specification(dataset)
     hierarchy = read_hierarchy(hierarchy_path(specification, tmp_path))
     assert set(specification["levels"].values()) <= set(hierarchy.columns)
+
+
+def test_a_split_tells_how_many_pictures_it_left_out_and_how_many_of_these_are_copies(tmp_path):
+    head = "label,path,reason,role\n1,a,,train\n1,b,copy of a,left_out\n"
+    (tmp_path / "few.csv").write_text(f"{head}2,c,same bytes as d,left_out\n")
+    assert split_facts(tmp_path / "few.csv") == {"left_out": 2, "copies": 1}
+    (tmp_path / "none.csv").write_text("label,path,role\n1,a,train\n")
+    assert split_facts(tmp_path / "none.csv") == {}

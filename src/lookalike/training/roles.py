@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from lookalike.data import read_manifest
+from lookalike.data.copies import COPY
 from lookalike.data.roles import EMBEDDED, LEFT_OUT
 
 
@@ -98,8 +99,12 @@ def embedded_roles(manifest: Path | str) -> list[str]:
 
 
 def split_facts(manifest: Path | str) -> dict[str, Any]:
-    """What a manifest says of itself: whose ``split`` it is, ``authors`` or ``own``, and how many were ``left_out``."""
+    """What a manifest says of itself: whose ``split`` it is, ``authors`` or ``own``, and what was ``left_out``.
+
+    Of the number of pictures that were left out, ``copies`` of others of their class are told apart.
+    """
     frame = read_manifest(Path(manifest))
-    left_out = frame.loc[frame["role"] == LEFT_OUT, "path"].nunique()
+    left_out = frame[frame["role"] == LEFT_OUT].drop_duplicates("path")
     whose = {"split": str(frame["split"].iloc[0])} if "split" in frame else {}
-    return whose | ({"left_out": left_out} if left_out else {})
+    copies = int(left_out["reason"].str.startswith(COPY).sum()) if len(left_out) else 0
+    return whose | {name: number for name, number in (("left_out", len(left_out)), ("copies", copies)) if number}
