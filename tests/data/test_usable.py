@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lookalike.data.usable import check_usable
+from lookalike.data.usable import check_usable, queries_without_positive
 
 
 def split(**roles):
@@ -47,3 +47,17 @@ def test_enough_is_enough(roles):
 def test_too_little_is_refused_with_what_would_be_enough(roles, message):
     with pytest.raises(ValueError, match=message):
         check_usable(split(**roles), "mine")
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ({"train": "aabc", "test": "ddef"}, (2, 4)),
+        ({"train": "aabb", "test": "ccdd"}, (0, 4)),
+        ({"train": "aa", "query": "bbbc", "gallery": "c", "unlabelled": "?"}, (3, 4)),
+        ({"train": "aa", "query": "bc", "unlabelled": "?"}, (2, 2)),
+        ({"unlabelled": "??"}, (0, 0)),
+    ],
+)
+def test_queries_that_no_other_picture_is_right_for_are_counted(roles, expected):
+    assert queries_without_positive(split(**roles)) == expected

@@ -261,3 +261,14 @@ def test_unlabelled_pictures_have_no_coarser_class_either(tmp_path):
     also = {**COARSE, "levels/family/unlabelled": [-1, -1, -1], "levels/order/unlabelled": [-1, -1, -1]}
     metrics, _ = with_unlabelled(tmp_path, ["test"], also=also, levels={"coarse": "order"})
     assert metrics["best"]["mAP_coarse"] < 1.0  # which it is where all pictures are of one order
+
+
+def test_queries_without_a_positive_are_counted_where_there_are_such(tmp_path, capsys):
+    (tmp_path / "apart").mkdir()
+    (tmp_path / "alike").mkdir()
+    metrics, _ = with_unlabelled(tmp_path / "apart", ["query", "gallery"])
+    assert "queries_without_positive" not in metrics
+    labels = {"labels/query": [0, 1, 7]}
+    metrics, _ = evaluated(tmp_path / "alike", SIDES, best_epoch=2, also=labels)
+    assert (metrics["queries_without_positive"], metrics["queries"]) == (1, 3)
+    assert "1 of 3 queries are in no metric: no other picture of their class is searched" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 from lookalike.stages.tables import tables
 from lookalike.stages.tables_page import tables_page
 from lookalike.tables.cells import read_cells
+from lookalike.tables.layout import for_readers
 from measured_runs import TABLE, run
 
 
@@ -68,3 +69,18 @@ def test_the_page_shows_what_the_tables_hold(written):
     assert "60.5 ± 0.7" in text
     assert "<dd>0f0f0f0f0f0f0f0f</dd>" in text
     assert "<b>D</b> other data that stand in" in text
+
+
+def test_what_no_run_counts_stands_with_its_data_set(written, tmp_path):
+    folder = written(TABLE)
+    assert "apart" not in (folder / "diml_1.csv").read_text().splitlines()[0]
+    for file in tmp_path.glob("?.json"):
+        said = {"left_out": 5, "copies": 3, "queries_without_positive": 4}
+        file.write_text(json.dumps({**json.loads(file.read_text()), **said}))
+    written(TABLE)
+    remark = (
+        "5 pictures left out by the split (3 as copies of others), named in its manifest; "
+        "4 of 500 queries in no metric, their class having no other picture there."
+    )
+    assert (folder / "diml_1.md").read_text().count(remark) == 1
+    assert remark in for_readers("diml_1", TABLE, read_cells(folder / "diml_1.csv"), "small").sections[0].remarks

@@ -36,6 +36,20 @@ def check_usable(frame: pd.DataFrame, title: str) -> None:
             )
 
 
+def queries_without_positive(frame: pd.DataFrame) -> tuple[int, int]:
+    """How many queries of a split find no other picture of their class, so that no metric counts them, and of how many.
+
+    Args:
+        frame: the table of a split.
+    """
+    labels = {role: rows["label"] for role, rows in frame.groupby("role")}
+    if "query" in labels:
+        queries = labels["query"]
+        return int((~queries.isin(labels.get("gallery", queries[:0]))).sum()), len(queries)
+    queries = labels.get("test", frame["label"][:0])
+    return int((~queries.duplicated(keep=False)).sum()), len(queries)
+
+
 def _check_classes(rows: pd.DataFrame, where: str, doing: str, *, alone: bool) -> None:
     classes = rows["label"].nunique()
     if alone and classes < 2:

@@ -49,8 +49,9 @@ def evaluate(
         metrics: JSON to write: per checkpoint the metrics as fractions, ``mAP_<name>`` for each level where the scoring
             gives all scores, ``NMI`` of the labelled pictures that are searched where the recipe asks for it and its
             scoring compares vectors, those of the training pictures with ``train_`` before their names and without
-            levels; their epochs, how many ``queries`` had a label, how many were ``searched`` for, unlabelled ones too,
-            in a ``gallery`` of how many, and how was searched.
+            levels; their epochs, how many ``queries`` had a label, how many of these no picture of the gallery is right
+            for (``queries_without_positive``, only where there are such: no metric counts them), how many were
+            ``searched`` for, unlabelled ones too, in a ``gallery`` of how many, and how was searched.
         classes: CSV to write, for intervals that hold for other classes too: what the queries of each class reached, as
             `lookalike.metrics.of_classes.COLUMNS`, with ``checkpoint`` and with ``pictures``, ``test`` or ``train``;
             empty for none.
@@ -95,6 +96,10 @@ def evaluate(
             of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
     counts = {"queries": labelled, "searched": searched, "gallery": listed - (query == gallery)}
+    asked = search_of(settings, tensors, query, gallery, recall_at, {})
+    if alone := int(((asked.class_sizes == 0) & (asked.query_labels > NO_LABEL)).sum()):
+        counts["queries_without_positive"] = alone
+        print(f"{alone} of {labelled} queries are in no metric: no other picture of their class is searched")
     facts = {**about, **counts, **(made_by or {}), "search": describe_backend("torch")}
     write_json(metrics, {**scores, **facts})
     if classes:

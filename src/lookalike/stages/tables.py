@@ -10,9 +10,10 @@ from lookalike.plan.mixture import mixed_runs, refuse_mixture
 from lookalike.plan.older import is_older
 from lookalike.plan.origin import MIXED, OLDER, OWN_SPLIT
 from lookalike.plan.terms import row_costs
-from lookalike.tables.cells import read_cells, table_cells, write_cells
+from lookalike.tables.cells import APART, read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
 from lookalike.tables.render import latex, markdown
+from lookalike.text import counted
 
 
 def tables(
@@ -46,7 +47,7 @@ def tables(
     differing = {index for group in mixed_runs(runs, measured) for index in group}
     scored = [
         {**run, "metrics": content[checkpoint], "queries": content["queries"], "code": content.get("code", "")}
-        | {"departs": run["departs"] + _marks(run, content) + MIXED * (index in differing)}
+        | {"departs": run["departs"] + _marks(run, content) + MIXED * (index in differing), APART: _apart(content)}
         | (row_costs(run["timings"], content) if table.get("terms") else {})
         for index, (run, content) in enumerate(zip(runs, measured, strict=True))
     ]
@@ -55,6 +56,19 @@ def tables(
     shown = for_readers(name, table, read_cells(f"{output}.csv"), scale)
     write_text(f"{output}.md", markdown(shown))
     write_text(f"{output}.tex", latex(shown))
+
+
+def _apart(metrics: Mapping[str, Any]) -> str:
+    """What of its data set a run does not count, empty where it counts everything."""
+    said = []
+    if left_out := metrics.get("left_out"):
+        copies = f" ({metrics['copies']} as copies of others)" if "copies" in metrics else ""
+        said.append(f"{counted(left_out, 'picture')} left out by the split{copies}, named in its manifest")
+    if alone := metrics.get("queries_without_positive"):
+        said.append(
+            f"{alone:,} of {metrics['queries']:,} queries in no metric, their class having no other picture there"
+        )
+    return "; ".join(said)
 
 
 def _marks(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ ORIGIN = ["departs", "rests_on", "query_in_r", "runs", "settings", "code", "mlfl
 COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
 TERMS, COSTS = ["rates", "pooling", "embedding"], ["query_ms", "training_s"]  # of tables that show their terms
 COUNTS = ["n", "queries", "against_n"]
-TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "against", *ORIGIN, *TERMS]
+APART = "apart"  # of tables in which a run does not count all pictures: what it leaves out
+TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "against", *ORIGIN, *TERMS, APART]
 
 
 def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -34,10 +35,11 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         runs: per run ``row``, ``recipe``, ``dataset``, ``published`` (data set it stands for), ``seed``,
             ``comparable`` (whether set-up and data are the published ones), ``queries``, ``code`` and ``metrics``
             (fractions by name), and what `lookalike.plan.origin.origin` says; of a table that shows its terms also
-            `TERMS` and `COSTS`.
+            `TERMS` and `COSTS`; `APART` of runs that do not count all pictures.
 
     Returns:
-        The columns `COLUMNS`, and `TERMS` and `COSTS` where the table asks for them; numbers in percent. ``std`` is
+        The columns `COLUMNS`, `TERMS` and `COSTS` where the table asks for them, and `APART` where a run has it;
+        numbers in percent. ``std`` is
         empty for a single seed, ``difference`` where data set, backbone or setting are not the published ones.
         ``printed`` is text, digit by digit. ``against`` names the row that this one is compared with seed by seed.
         ``runs`` and what follows say where a number comes from, ``trivial`` that it belongs to a row beside which the
@@ -70,7 +72,8 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         }
     )
     cells = cells.loc[order.sort_values(["dataset", "row", "metric"], kind="stable").index]
-    return cells[[*COLUMNS, *_asked(table)]].reset_index(drop=True)
+    said = [APART] if cells[APART].fillna("").any() else []
+    return cells[[*COLUMNS, *_asked(table), *said]].reset_index(drop=True)
 
 
 def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
@@ -101,11 +104,12 @@ def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.D
         {"entry": run["row"], "dataset": run["published"] or run["dataset"], "stand_in": run["dataset"]}
         | {"metric": metric, "value": 100 * run["metrics"][metric], "options": run["options"], "mlflow": _tags(run)}
         | {name: run[name] for name in kept}
+        | {APART: run.get(APART, "")}
         for run in runs
         for metric in table["metrics"]
         if metric in run["metrics"]
     ]
-    frame = pd.DataFrame(values, columns=[*_PLACE, "value", "options", "mlflow", *kept])
+    frame = pd.DataFrame(values, columns=[*_PLACE, "value", "options", "mlflow", *kept, APART])
     return frame.astype({name: float for name in COSTS if name in kept})
 
 
@@ -127,6 +131,7 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
         queries=("queries", "min"),  # seeds of different splits, where they may stand together
         departs=("departs", _all_marks),
         code=("code", _different),
+        apart=(APART, lambda texts: "; ".join(filter(None, dict.fromkeys(texts)))),
         files=("metrics_file", " ".join),
         mlflow=("mlflow", lambda tags: _any_seed(list(tags))),
         **{name: (name, "first") for name in TERMS if name in values},

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lookalike.plan.origin import OUR_CHOICE
 from lookalike.tables.best import NO_BEST, best_row
-from lookalike.tables.cells import COLUMNS
+from lookalike.tables.cells import APART, COLUMNS
 from lookalike.tables.notes import nmi_note, notes_of, shown_departures, table_notes
 from lookalike.tables.words import BACKBONES, column_words, dataset_words, label_words, metric_words, setting_words
 from lookalike.text import human_seconds
@@ -139,6 +139,7 @@ def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: Mapping[st
     if len(departs) == 1 and (marks := departs.pop()):
         remarks.append(f"Departs, all rows of ours: {marks}.")
     remarks += nmi_note(cells)
+    remarks += [f"{text}." for text in dict.fromkeys(cells.get(APART, pd.Series(dtype=str)).dropna()) if text]
     return Section(
         dataset,
         heading,
@@ -160,7 +161,7 @@ def _grid(cells: pd.DataFrame, selected: pd.DataFrame, parts: pd.DataFrame, depa
     columns: dict[str, list[Cell]] = {"method": [Cell(label) for label in labels]}
     for metric, column in cells.groupby("metric", sort=False):
         columns |= _metric_columns(str(metric), column.set_index("row"), first.index)
-    for name in map(str, first.columns.difference(COLUMNS, sort=False)):
+    for name in map(str, first.columns.difference([*COLUMNS, APART], sort=False)):
         columns[column_words(name)] = [_other(name, value) for value in ours.reindex(first.index)[name]]
     if departs and len(ours):
         marks = ours["departs"].where(ours["trivial"] != "yes").reindex(first.index).fillna("")
