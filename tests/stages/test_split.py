@@ -63,7 +63,7 @@ def test_what_is_left_out_no_longer_counts(street):
     message = "street, test: each of the 3 classes has 1 picture, .* 2 pictures per class are enough"
     with pytest.raises(ValueError, match=message):
         made(plan(pictures), street)
-    shutil.copy(street / "d" / "0.png", street / "d" / "1.png")
+    Image.open(street / "d" / "0.png").rotate(180).save(street / "d" / "1.png")
     assert (made(plan(pictures), street)["role"] == "left_out").sum() == 5
 
 
@@ -88,3 +88,41 @@ def test_pictures_without_labels_alone_need_models_of_another_data_set(street):
     assert set(made(chosen, street)["role"]) == {"unlabelled"}
     assert chosen.training_dataset("compared_margin", "street") == "other"
     assert set(chosen.runs["dataset"]) == {"other"}
+
+
+def test_the_log_says_which_classes_train_and_test_and_what_is_not_used(street, capsys, caplog):
+    for number, name in enumerate("abcdef", start=8):
+        (street / name).rename(street / str(number))
+    (street / "8" / "notes.txt").touch()
+    (street / "13" / "0.png").rename(street / "13" / "kept.png")
+    for number in (1, 2):
+        (street / "13" / f"{number}.png").unlink()
+    classes = {"train": [8, 10], "test": [11, 13]}
+    frame = made(plan({"layout": "folder", "folder": "street", "classes": classes}), street)
+    assert set(frame.loc[frame["role"] == "train", "path"].str.split("/").str[0]) == {"8", "9", "10"}
+    told = capsys.readouterr().out
+    assert "train: 3 classes, 8, 9, 10\n" in told
+    assert "test: 3 classes, 11, 12, 13\n" in told
+    assert "1 file passed over as no picture by name (.txt 1), the first is 8/notes.txt" in told
+    assert "1 of 7 queries are in no metric: no other picture of their class is searched" in caplog.text
+
+
+def test_names_that_look_alike_are_warned_of(street, caplog):
+    (street / "a").rename(street / "owl")
+    (street / "b").rename(street / "Owl")
+    made(plan({"layout": "folder", "folder": "street"}), street)
+    assert "'Owl' and 'owl' are 2 classes, though their names differ by case or form alone" in caplog.text
+
+
+def test_equal_pictures_of_two_models_of_cars_are_refused_with_the_key_that_drops_them(street):
+    for name in "abcdef":
+        shutil.copytree(street / name, street / "cars" / "train" / f"Car {name}")
+        shutil.rmtree(street / name)
+    (street / "cars" / "names.csv").write_text("".join(f"Car {name}\n" for name in "abcdef"))
+    (street / "cars" / "test").mkdir()
+    (street / "cars").rename(street / "car_data")
+    shutil.copy(street / "car_data/train/Car e/0.png", street / "car_data/train/Car f/9.png")
+    pictures = {"layout": "cars", "folder": "street", "classes": {"train": [1, 3], "test": [4, 6]}}
+    with pytest.raises(ValueError, match=r"Car e/0\.png: same bytes as .*Car f/9\.png, .*`duplicates: drop`$"):
+        made(plan(pictures), street)
+    assert (made(plan({**pictures, "duplicates": "drop"}), street)["role"] == "left_out").sum() == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def class_key(name: str) -> str:
 
     ``Ram C/V Cargo Van`` cannot be the name of one folder, so repackings write ``C-V``, ``C_V`` or nest two folders.
     """
-    return re.sub(r"[\W_]+", " ", name.lower()).strip()
+    return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFC", name).lower()).strip()
 
 
 def groups(classes: pd.DataFrame, hierarchy: pd.DataFrame) -> pd.DataFrame:
@@ -77,12 +78,15 @@ def groups(classes: pd.DataFrame, hierarchy: pd.DataFrame) -> pd.DataFrame:
 
 
 def coarse_labels(classes: pd.DataFrame, hierarchy: pd.DataFrame) -> pd.DataFrame:
-    """As ``groups``, with int64 columns ``coarse_<level>``: the group's place among the sorted names of its level."""
+    """As ``groups``, with int64 columns ``coarse_<level>``: the group's place among the sorted names of its level.
+
+    Where all names of a level are numbers it is the number itself, by which ``strangers_super`` calls it.
+    """
     group_names = groups(classes, hierarchy)
-    codes = {
-        f"coarse_{level}": pd.Categorical(
-            group_names[level], categories=sorted(hierarchy[level].unique())
-        ).codes.astype("int64")
-        for level in group_names.columns
-    }
+    codes = {}
+    for level in group_names.columns:
+        names = sorted(hierarchy[level].unique())
+        numbers = all(re.fullmatch(r"\d+", name) for name in names)
+        code_of = {name: int(name) if numbers else place for place, name in enumerate(names)}
+        codes[f"coarse_{level}"] = group_names[level].map(code_of).astype("int64")
     return pd.DataFrame(codes, index=classes.index)

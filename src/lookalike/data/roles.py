@@ -58,6 +58,8 @@ def selected_classes(selection: Selection, names: Mapping[int, str]) -> list[int
     """
     if len(selection) == 2 and all(isinstance(value, int) for value in selection):
         first, last = (int(value) for value in selection)
+        if first > last:
+            raise ValueError(f"[{first}, {last}] is no choice of classes: the first class id is above the last")
         return list(range(first, last + 1))
     label_of = {name: label for label, name in names.items()}
     unknown = [value for value in selection if value not in label_of]

@@ -14,6 +14,7 @@ import pandas as pd
 from lookalike import parameters
 from lookalike.checks import require_known
 from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
+from lookalike.data.class_names import told
 from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
 from lookalike.data.roles import NO_LABEL, UNLABELLED, check_roles
@@ -65,8 +66,8 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
         so ``unlabelled``, with -1 for every label), and where the set has them ``coarse_<level>``
         (int64), ``box_x``, ``box_y``, ``box_width``, ``box_height`` (pixels of the original picture), ``mask`` (path),
         ``camera``, and ``split`` (iNaturalist: ``authors`` or ``own``). PASCAL-5i has one row per picture and class,
-        and ``fold``. ``attrs`` holds ``title`` and what the layout says of itself, such as ``packaging`` (Cars) and
-        ``split`` (iNaturalist, with the seed).
+        and ``fold``. ``attrs`` holds ``title``, ``classes`` (by role how many and the first of them, in words) and what
+        the layout says of itself, such as ``packaging`` (Cars) and ``split`` (iNaturalist, with the seed).
 
     Raises:
         ValueError: if the layout is unknown, a file is missing or broken, a class is empty, a listed picture does not
@@ -77,7 +78,8 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
     if "one_of" in specification:
         return _first_variant(specification, root)
     frame = _read(specification, root)
-    attributes = dict(frame.attrs)
+    classes = frame[frame["role"] != UNLABELLED].groupby("role")["class_name"].unique()
+    attributes = {**frame.attrs, "classes": [told(str(role), names) for role, names in classes.items()]}
     if (hierarchy := hierarchy_path(specification, root)) is not None:
         labelled = frame[frame["role"] != UNLABELLED]
         coarse = coarse_labels(labelled, read_hierarchy(hierarchy))

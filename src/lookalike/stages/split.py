@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+
+import pandas as pd
 
 from lookalike.data import load_specification, read_layout, read_manifest
 from lookalike.data.manifest import with_file_hashes, write_manifest
 from lookalike.data.screening import check_readable, screened
-from lookalike.data.usable import check_usable
+from lookalike.data.usable import check_usable, queries_without_positive
 from lookalike.plan.needs import check_batches
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import sizes_of
 from lookalike.running.dvc import reproduce
 from lookalike.running.jobs import warnings_marked
 from lookalike.stages.download import download
+from lookalike.text import counted
+
+LOG = logging.getLogger(__name__)
 
 
 def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int = 1) -> None:
@@ -34,8 +41,8 @@ def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int
         processes: that decode pictures at the same time.
 
     Raises:
-        ValueError: naming the first picture that cannot be read or is in two classes, and how many more there are;
-            naming all recipes of the call whose batches the pictures do not fill, and what would be enough.
+        ValueError: naming the first picture that cannot be read, is in two classes or is a copy, and how many more
+            there are; naming all recipes of the call whose batches the pictures do not fill, and what would be enough.
     """
     dataset = plan.datasets[name]
     root = Path(dataset.root)
@@ -46,12 +53,28 @@ def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int
         return
     download(dataset, archives=archives)
     specification = {"broken": broken, **dataset.specification}
-    frame = screened(read_layout(specification, root), specification, root, processes=processes)
+    frame = read_layout(specification, root)
+    _tell(frame)
+    frame = screened(frame, specification, root, processes=processes)
+    alone, queries = queries_without_positive(frame)
+    if alone:
+        LOG.warning("%d of %d queries are in no metric: no other picture of their class is searched", alone, queries)
     if dataset.trained_on is None:
         check_usable(frame, name)
         recipes = plan.runs.loc[plan.runs["dataset"] == name, "recipe"]
         check_batches(plan, name, sizes_of(frame), list(dict.fromkeys(recipes)))
     write_manifest(frame, Path(manifest))
+
+
+def _tell(frame: pd.DataFrame) -> None:
+    """Which classes have which role, what is odd about their names, and how many files are no pictures."""
+    print("\n".join(frame.attrs["classes"]))
+    for remark in frame.attrs.get("remarks", ()):
+        LOG.warning(remark)
+    if others := frame.attrs.get("others"):
+        kinds = Counter(PurePosixPath(path).suffix or "no suffix" for path in others)
+        listed = ", ".join(f"{kind} {number}" for kind, number in kinds.most_common())
+        print(f"{counted(len(others), 'file')} passed over as no picture by name ({listed}), the first is {others[0]}")
 
 
 def assign(specification: Mapping[str, Any], root: Path, manifest: Path) -> None:

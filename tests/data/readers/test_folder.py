@@ -45,6 +45,61 @@ def test_classes_are_chosen_by_name_or_by_place(tmp_path, touch):
     assert by_place["role"].tolist() == ["train", "test", "test", "test"]
 
 
+def test_folders_named_by_numbers_are_in_the_order_of_these_and_chosen_by_them(tmp_path, touch):
+    touch(tmp_path, [f"{number}/{place}.jpg" for number in range(1, 13) for place in range(2)])
+    classes = {"train": [1, 6], "test": [7, 12]}
+    frame = read_layout({**FOLDER, "classes": classes}, tmp_path)
+    assert frame["label"].tolist() == [int(path.split("/")[0]) for path in frame["path"]]
+    assert set(frame.loc[frame["role"] == "train", "label"]) == set(range(1, 7))
+    assert frame.attrs["classes"] == ["test: 6 classes, 7, 8, 9, ... 12", "train: 6 classes, 1, 2, 3, ... 6"]
+    columns = ["path", "label", "role"]
+    assert read_layout(FOLDER, tmp_path)[columns].equals(frame[columns])  # the halves are the same
+    touch(tmp_path, ["30/0.jpg"])
+    with pytest.raises(ValueError, match=r"classes\.test: 13 is the name of none; there are 1, 2, 3, \.\.\. 30"):
+        read_layout({**FOLDER, "classes": {"train": [1, 6], "test": [7, 13]}}, tmp_path)
+    with pytest.raises(ValueError, match=r"\[6, 1\] is no choice of classes: the first class id is above the last"):
+        read_layout({**FOLDER, "classes": {"train": [6, 1], "test": [7, 12]}}, tmp_path)
+
+
+def test_a_name_in_two_forms_is_one_class(tmp_path, touch):
+    nfc, nfd = "caf\u00e9", "cafe\u0301"
+    touch(tmp_path, [f"train/{name}/0.jpg" for name in "xy"])
+    touch(tmp_path, [f"query/{name}/{number}.jpg" for name in (nfc, "owl ") for number in range(2)])
+    touch(tmp_path, [f"gallery/{name}/{number}.jpg" for name in (nfd, "owl") for number in range(2)])
+    frame = read_layout(FOLDER, tmp_path)
+    labels = {role: set(rows["label"]) for role, rows in frame.groupby("role")}
+    assert labels["query"] == labels["gallery"]
+    assert [remark.split(" are one name")[0] for remark in frame.attrs["remarks"]] == [
+        r"'cafe\u0301' and 'caf\xe9'",
+        "'owl' and 'owl '",
+    ]
+
+
+def test_a_class_that_an_overlay_names_in_two_forms_is_refused(tmp_path, touch):
+    nfc, nfd = "caf\u00e9", "cafe\u0301"
+    touch(tmp_path, [f"{name}/0.jpg" for name in (nfc, nfd, "owl", "jay")])
+    chosen = read_layout({**FOLDER, "classes": {"train": [nfd, "owl"], "test": ["jay"]}}, tmp_path)
+    assert chosen.loc[chosen["role"] == "train", "label"].nunique() == 2
+    assert len(chosen) == 4
+    with pytest.raises(ValueError, match=r"classes: 'caf\\xe9' and 'cafe\\u0301' are one name, and name one class"):
+        read_layout({**FOLDER, "classes": {"train": [nfc, "owl"], "test": [nfd, "jay"]}}, tmp_path)
+
+
+def test_a_hierarchy_in_the_other_form_names_the_same_class(tmp_path, touch):
+    touch(tmp_path, ["caf\u00e9/0.jpg", "owl/0.jpg"])
+    (tmp_path / "hierarchy.csv").write_text("class_id,name,super\n1,cafe\u0301,10\n2,owl,2\n", encoding="utf-8")
+    # Groups that are called by numbers are these numbers, by which `strangers_super` chooses.
+    assert read_layout(FOLDER, tmp_path)["coarse_super"].tolist() == [10, 2]
+
+
+def test_files_that_are_no_pictures_are_counted_and_pictures_too_deep_refused(tmp_path, touch):
+    touch(tmp_path, ["a/0.jpg", "b/0.jpg", "a/notes.txt", "b/IMG_1", "a/.DS_Store", "a/.hidden", "hierarchy.csv.bak"])
+    assert read_layout(FOLDER, tmp_path).attrs["others"] == ["a/notes.txt", "b/IMG_1", "hierarchy.csv.bak"]
+    touch(tmp_path, ["a/x/y/1.jpg"])
+    with pytest.raises(ValueError, match="a/x/y lies inside of a class folder; images belong directly into it"):
+        read_layout(FOLDER, tmp_path)
+
+
 @pytest.mark.parametrize("roles", [("train", "test"), ("train", "query", "gallery")])
 def test_folders_named_after_roles_are_roles(tmp_path, touch, roles):
     touch(tmp_path, [f"birds/{role}/{name}/0.jpg" for role in roles for name in ("x", "y")])

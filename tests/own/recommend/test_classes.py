@@ -1,5 +1,7 @@
 """Whole classes are held out by a rule that knows their names alone, and a folder too small is refused in a line."""
 
+from pathlib import Path
+
 import pytest
 from PIL import Image
 
@@ -91,3 +93,17 @@ def test_other_forms_are_refused(tmp_path):
     write(tmp_path / "a", NAMES)
     with pytest.raises(ValueError, match="3 pictures per class: at least 4 are needed"):
         read_classes(tmp_path / "a", most=3)
+
+
+@pytest.mark.parametrize("most", [None, 4])
+def test_a_class_in_two_forms_is_one_whose_pictures_all_count(tmp_path, most):
+    folder = write(tmp_path / "a", [*NAMES, "caf\u00e9", "few "], pictures=3)
+    write(folder, ["cafe\u0301"], pictures=3)
+    for name in NAMES:
+        for number in (3, 4):
+            Image.new("RGB", (8, 8), (200, number, 0)).save(folder / name / f"{number}.png")
+    classes = read_classes(folder, most=most)
+    assert classes.too_small == ("few ",)
+    assert classes.notes[0].startswith(r"Of the names 'cafe\u0301' and 'caf\xe9' are one name")
+    read = read_layout(specification := classes.specification(tmp_path / "links"), Path(specification["folder"]))
+    assert len(read) == len(classes.rows) == 13 * (most or 5) + (most or 6)

@@ -15,19 +15,23 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.data.class_names import by_label, in_order, one_form, remarks_on
+from lookalike.data.hierarchy import OWN
 from lookalike.data.junk import is_image, is_junk
 from lookalike.data.roles import NO_LABEL, ROLES, UNLABELLED, assign_roles
 
 
 def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
-    """One row per picture. Labels count from 1 in the sorted order of the class names; unlabelled pictures have -1.
+    """One row per picture. Labels count from 1 in the order of the class names; unlabelled pictures have -1.
 
-    Folders that hold nothing but one folder are passed through, as an archive's own top folder.
+    Names are in NFC, without white space around them, and in the order of the numbers in them: 2 comes before 10.
+    Folders that hold nothing but one folder are passed through, as an archive's own top folder. ``attrs["remarks"]``
+    are sentences on names that look alike, ``attrs["others"]`` the files that are no pictures by their names.
 
     Raises:
         ValueError: if there is one class only, a class is empty, pictures lie outside of or too deep inside the class
-            folders, ``classes`` is given although the folders' names say the roles, an unlabelled folder does not
-            exist or is empty, or a pattern to ignore matches nothing.
+            folders, ``classes`` is given although the folders' names say the roles or means two choices, an unlabelled
+            folder does not exist or is empty, or a pattern to ignore matches nothing.
     """
     tree = _Tree(root, specification.get("ignore", ()))
     top, apart = _top(tree, specification.get("unlabelled", ()))
@@ -37,7 +41,10 @@ def read(specification: Mapping[str, Any], root: Path) -> pd.DataFrame:
         rows = {"path": [tree.name(file) for file in files], "label": NO_LABEL, "role": UNLABELLED, "class_name": ""}
         frames.append(pd.DataFrame(rows))
     tree.refuse_idle_patterns()
-    return pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+    whole = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
+    remarks = frames[0].attrs.get("remarks", [])
+    whole.attrs = {"remarks": remarks, "others": [tree.name(path) for path in sorted(tree.others)]}
+    return whole
 
 
 def folders(folder: Path) -> list[Path]:
@@ -47,10 +54,15 @@ def folders(folder: Path) -> list[Path]:
 
 
 class _Tree:
-    """What is seen of the files below a root: neither junk, nor hidden, nor ignored."""
+    """What is seen of the files below a root: neither junk, nor hidden, nor ignored.
+
+    Attributes:
+        others: files that are no pictures by their names.
+    """
 
     def __init__(self, root: Path, patterns: Sequence[str]) -> None:
         self.root = root
+        self.others: set[Path] = set()
         self._patterns = patterns
         self._met: set[str] = set()
 
@@ -68,9 +80,18 @@ class _Tree:
         return [entry for entry in folders(folder) if not self._is_ignored(entry)]
 
     def images(self, folder: Path) -> list[Path]:
-        """Pictures that lie directly in a folder, sorted by name."""
-        entries = (entry for entry in sorted(folder.iterdir()) if not is_junk(entry.name) and entry.is_file())
-        return [entry for entry in entries if not self._is_ignored(entry) and is_image(entry.name)]
+        """Pictures that lie directly in a folder, sorted by name; links that lead nowhere are among them."""
+        entries = (entry for entry in sorted(folder.iterdir()) if not is_junk(entry.name) and not entry.is_dir())
+        seen = [entry for entry in entries if not self._is_ignored(entry)]
+        self.others |= {each for each in seen if not is_image(each.name) and each.name != OWN and each.name[0] != "."}
+        return [entry for entry in seen if is_image(entry.name)]
+
+    def below(self, folder: Path, apart: Sequence[Path] = ()) -> Iterator[Path]:
+        """Pictures of a folder and of those in it, at any depth, but for some folders."""
+        if folder not in apart:
+            yield from self.images(folder)
+            for inner in self.folders(folder):
+                yield from self.below(inner, apart)
 
     def refuse_idle_patterns(self) -> None:
         """Raise ``ValueError`` naming the first pattern that no file or folder was ignored by."""
@@ -113,20 +134,24 @@ def _labelled(tree: _Tree, top: Path, apart: Sequence[Path], specification: Mapp
     if by_role and "classes" in specification:
         raise ValueError(f"{top} holds a folder for each role, so the split cannot be chosen by `classes`")
     rows = pd.concat([_class_tree(tree, part, apart) for part in (parts if by_role else [top])], ignore_index=True)
-    names = {label: str(name) for label, name in enumerate(sorted(rows["class_name"].unique()), start=1)}
+    written = rows["file"].map(lambda file: str(file.parent.name))
+    rows["class_name"] = written.map(one_form)
+    names = dict(enumerate(in_order(rows["class_name"].unique()), start=1))
+    label_of = {name: label for label, name in names.items()}
     frame = pd.DataFrame(
-        {
-            "path": rows["file"].map(tree.name),
-            "label": rows["class_name"].map({name: label for label, name in names.items()}).astype("int64"),
-        }
+        {"path": rows["file"].map(tree.name), "label": rows["class_name"].map(label_of).astype("int64")}
     )
     if by_role:
-        return frame.assign(role=rows["tree"], class_name=rows["class_name"])
-    return assign_roles(frame, specification.get("classes"), names)
+        frame = frame.assign(role=rows["tree"], class_name=rows["class_name"])
+    else:
+        classes = specification.get("classes")
+        frame = assign_roles(frame, None if classes is None else by_label(classes, names), names)
+    frame.attrs["remarks"] = remarks_on(written.unique())
+    return frame
 
 
 def _class_tree(tree: _Tree, top: Path, apart: Sequence[Path]) -> pd.DataFrame:
-    """``file``, ``class_name`` and ``tree`` of the pictures in the class folders of one place."""
+    """``file`` and ``tree`` of the pictures in the class folders of one place."""
     if stray := tree.images(top):
         raise ValueError(f"{stray[0]} lies outside of the class folders")
     rows = []
@@ -136,13 +161,13 @@ def _class_tree(tree: _Tree, top: Path, apart: Sequence[Path]) -> pd.DataFrame:
         images = tree.images(folder)
         if not images:
             raise ValueError(f"class folder {folder} holds no image")
-        deeper = [inner for inner in tree.folders(folder) if inner not in apart and tree.images(inner)]
-        if deeper:
-            raise ValueError(f"{deeper[0]} lies inside of a class folder; images belong directly into it")
-        rows += [(image, folder.name, top.name) for image in images]
+        for inner in tree.folders(folder):
+            if (deeper := next(tree.below(inner, apart), None)) is not None:
+                raise ValueError(f"{deeper.parent} lies inside of a class folder; images belong directly into it")
+        rows += [(image, top.name) for image in images]
     if not rows:
         raise ValueError(f"{top} holds no class folder")
-    return pd.DataFrame(rows, columns=["file", "class_name", "tree"])
+    return pd.DataFrame(rows, columns=["file", "tree"])
 
 
 def _unlabelled(tree: _Tree, folder: Path) -> list[Path]:
@@ -151,13 +176,7 @@ def _unlabelled(tree: _Tree, folder: Path) -> list[Path]:
     Raises:
         ValueError: if there is none.
     """
-
-    def below(current: Path) -> Iterator[Path]:
-        yield from tree.images(current)
-        for inner in tree.folders(current):
-            yield from below(inner)
-
-    files = list(below(folder))
+    files = list(tree.below(folder))
     if not files:
         raise ValueError(f"unlabelled: {folder} holds no image")
     return files

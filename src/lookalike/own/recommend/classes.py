@@ -27,7 +27,8 @@ class Classes:
         folder: whose pictures they are.
         rows: a row per picture: ``path`` below the folder, ``class_name`` and ``role``.
         by_folder: whether folders ``train`` and ``test`` (or ``query`` and ``gallery``) say the roles.
-        too_small: classes that are left out, having fewer than `FEWEST_PICTURES` pictures.
+        too_small: folders of classes that are left out, having fewer than `FEWEST_PICTURES` pictures.
+        remarks: sentences on names that look alike.
         most: pictures of a class that are kept, ``None`` for all.
     """
 
@@ -35,6 +36,7 @@ class Classes:
     rows: pd.DataFrame
     by_folder: bool
     too_small: tuple[str, ...]
+    remarks: tuple[str, ...]
     most: int | None
 
     def names(self, *roles: str) -> list[str]:
@@ -54,7 +56,7 @@ class Classes:
     @property
     def notes(self) -> list[str]:
         """What was left out, a sentence each."""
-        said = []
+        said = [f"Of the names {remark}." for remark in self.remarks]
         if self.too_small:
             more = f" and {len(self.too_small) - TOLD} more" if len(self.too_small) > TOLD else ""
             listed = ", ".join(self.too_small[:TOLD]) + more
@@ -84,7 +86,7 @@ class Classes:
         for row in self.rows.itertuples():
             path = Path(str(row.path))
             parts = [str(row.role)] if self.by_folder else []
-            link = links.joinpath(*parts, str(row.class_name), path.name)
+            link = links.joinpath(*parts, path.parent.name, path.name)
             link.parent.mkdir(parents=True, exist_ok=True)
             if not link.is_symlink():
                 link.symlink_to((self.folder / path).resolve())
@@ -106,18 +108,20 @@ def read_classes(folder: Path, *, most: int | None = None) -> Classes:
     if most is not None and most < FEWEST_PICTURES:
         raise ValueError(f"{most} pictures per class: at least {FEWEST_PICTURES} are needed")
     rows = layout.read({}, folder)
+    remarks = tuple(rows.attrs["remarks"])
     tops = rows["path"].map(lambda path: PurePosixPath(path).parts[-3] if path.count("/") > 1 else "")
     by_folder = bool((tops == rows["role"]).all())
     too_small: tuple[str, ...] = ()
     if not by_folder:
         sizes = rows["class_name"].value_counts()
-        too_small = tuple(sorted(str(name) for name in sizes.index[sizes < FEWEST_PICTURES]))
-        rows = rows[~rows["class_name"].isin(too_small)]
+        small = rows["class_name"].isin(sizes.index[sizes < FEWEST_PICTURES])
+        too_small = tuple(sorted({PurePosixPath(path).parent.name for path in rows.loc[small, "path"]}))
+        rows = rows[~small]
         rows = rows.assign(role=rows["class_name"].map(split_classes(rows["class_name"].unique().tolist())))
     _refuse_few(folder, rows, by_folder)
     if most is not None:
         rows = _drawn(rows, most)
-    return Classes(folder, rows.reset_index(drop=True), by_folder, too_small, most)
+    return Classes(folder, rows.reset_index(drop=True), by_folder, too_small, remarks, most)
 
 
 def split_classes(names: list[str]) -> dict[str, str]:

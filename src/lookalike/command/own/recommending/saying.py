@@ -11,6 +11,7 @@ from lookalike.command.own.recommending.training import Chosen, Found
 from lookalike.command.own.recommending.work import DATASET, GRID, Work
 from lookalike.data.manifest import read_manifest
 from lookalike.data.roles import LEFT_OUT
+from lookalike.data.usable import queries_without_positive
 from lookalike.own.recommend.confusion import Pair
 from lookalike.own.recommend.schedule import SHARE_OF_TRIAL
 from lookalike.text import counted, human_seconds
@@ -20,10 +21,15 @@ def terms(work: Work, chosen: Chosen, hours: float) -> list[str]:
     """How it was done, a sentence each."""
     rows = read_manifest(work.of(work.starts[0]).manifest)
     left_out = int((rows["role"] == LEFT_OUT).sum())
+    alone, queries = queries_without_positive(rows)
     networks = ", ".join(f"{each.name} at {each.view['crop_px']} px" for each in work.starts)
     said = [work.classes.rule, *work.classes.notes]
     if left_out:
-        said.append(f"{counted(left_out, 'picture')} cannot be read or lie in two classes, and took no part.")
+        said.append(
+            f"{counted(left_out, 'picture')} cannot be read, lie in two classes or are copies, and took no part."
+        )
+    if alone:
+        said.append(f"{alone:,} of {queries:,} queries are in no metric: no other picture of their class is searched.")
     said.append(f"Networks at hand: {networks}; each untrained, by cosine and with structural matching (DIML).")
     budget = chosen.schedule.budget
     if budget is None:
