@@ -31,9 +31,9 @@ def test_where_all_names_are_numbers_a_number_is_the_name():
     [
         (
             ["100", "200", "300"],
-            r"^classes\.train: 1 is the name of none; there are 100, 200, 300; where all names",
+            r"^classes\.train: no class is called 1; all names are numbers, so that it is one \(100, 200, 300\)$",
         ),
-        (["1", "01", "2"], r"^classes\.train: 1 is the name of '01' and '1'; where all names are numbers they are"),
+        (["1", "01", "2"], r"^classes\.train: '01' and '1' are called 1; all names are numbers"),
         (
             ["1_owl", "2_owl", "4_owl", "5_owl"],
             r"^classes\.train: \[1, 3\] may mean the names that begin with these numbers \(1_owl, 2_owl\) or places in "

@@ -10,6 +10,7 @@ from PIL import Image
 from lookalike.data import read_layout, read_manifest, read_picture, with_file_hashes, write_manifest
 from lookalike.data.readable import looked_at
 from lookalike.data.screening import check_readable, screened
+from lookalike.data.usable import queries_without_positive
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
 
 FOLDER = {"title": "mine", "layout": "folder"}
@@ -114,6 +115,27 @@ def test_with_each_picture_twice_in_its_class_the_score_is_that_of_once(tmp_path
     kept = screened(twice, FOLDER, tmp_path)
     assert recall(kept, tmp_path) == recall(once, tmp_path) < 0.5
     assert (kept["role"] == "left_out").sum() == 32
+
+
+def test_a_class_in_one_form_in_the_query_and_in_another_in_the_gallery_is_scored_as_in_one(tmp_path):
+    generator, found = np.random.default_rng(0), []
+    pixels = generator.integers(0, 255, (3, 2, 3, 8, 9, 3), dtype=np.uint8)
+    for tree, name in (("one", "caf\u00e9"), ("two", "cafe\u0301")):
+        for place, role in enumerate(("train", "query", "gallery")):
+            for label, folder in enumerate((name if role == "gallery" else "caf\u00e9", "owl")):
+                (tmp_path / tree / role / folder).mkdir(parents=True)
+                for number in range(3):
+                    picture = Image.fromarray(pixels[place, label, number])
+                    picture.save(tmp_path / tree / role / folder / f"{number}.png")
+        frame = screened(read_layout(FOLDER, tmp_path / tree), FOLDER, tmp_path / tree)
+        sides = []
+        for role in ("query", "gallery"):
+            rows = frame[frame["role"] == role].sort_values("path", key=lambda paths: paths.str[-8:])
+            seen = [np.asarray(read_picture(tmp_path / tree / path)).ravel() - 128.0 for path in rows["path"]]
+            sides += [torch.tensor(np.stack(seen)), torch.tensor(rows["label"].to_numpy())]
+        found.append(retrieval_metrics_from_embeddings(*sides, ks=[1], self_match=False))
+        assert queries_without_positive(frame) == (0, 6)
+    assert found[1] == pytest.approx(found[0], abs=1e-12)
 
 
 def test_of_equal_files_in_query_and_gallery_that_of_the_gallery_goes(tmp_path):

@@ -77,8 +77,11 @@ def _labels(where: str, first: int, last: int, names: Mapping[int, str]) -> Sele
         for number in (first, last):
             bearing = [names[label] for label, own in numbers.items() if own == number]
             if len(bearing) != 1:
-                found = f"of {_listed(bearing)}" if bearing else f"of none; there are {_few(in_order(names.values()))}"
-                raise ValueError(f"{where}: {number} is the name {found}; where all names are numbers they are names")
+                called = f"{_listed(bearing)} are" if bearing else "no class is"
+                known = _few(in_order(names.values()))
+                raise ValueError(
+                    f"{where}: {called} called {number}; all names are numbers, so that it is one ({known})"
+                )
         return [min(named), max(named)] if named else [first, last]
     placed = [label for label in names if first <= label <= last]
     if {first, last} & set(numbers.values()) and named != placed:

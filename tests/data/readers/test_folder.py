@@ -55,7 +55,7 @@ def test_folders_named_by_numbers_are_in_the_order_of_these_and_chosen_by_them(t
     columns = ["path", "label", "role"]
     assert read_layout(FOLDER, tmp_path)[columns].equals(frame[columns])  # the halves are the same
     touch(tmp_path, ["30/0.jpg"])
-    with pytest.raises(ValueError, match=r"classes\.test: 13 is the name of none; there are 1, 2, 3, \.\.\. 30"):
+    with pytest.raises(ValueError, match=r"classes\.test: no class is called 13; .* \(1, 2, 3, \.\.\. 30\)"):
         read_layout({**FOLDER, "classes": {"train": [1, 6], "test": [7, 13]}}, tmp_path)
     with pytest.raises(ValueError, match=r"\[6, 1\] is no choice of classes: the first class id is above the last"):
         read_layout({**FOLDER, "classes": {"train": [6, 1], "test": [7, 12]}}, tmp_path)
