@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from lookalike.running.ending import Terminated, listening, pass_on, undisturbed
+from lookalike.running import ending
+from lookalike.running.ending import Terminated, end_descendants, listening, pass_on, passing_on, undisturbed
+from waiting import wait_until
 
 STUCK = """
 import signal, sys, time
@@ -83,3 +86,34 @@ def test_a_call_does_what_it_did_and_then_what_it_is_asked_for_besides():
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard == ["Snakemake", "jobs"]
+
+
+def test_what_is_passed_on_in_a_block_is_not_passed_on_behind_it():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append("call"))
+    try:
+        with passing_on(lambda: heard.append("child")):
+            tell()
+        tell()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == ["call", "child", "call"]
+
+
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize("deaf", [True, False])
+def test_what_a_process_has_started_ends_with_all_that_was_started_by_it(deaf, tmp_path, monkeypatch):
+    monkeypatch.setattr(ending, "GRACE_S", ending.SPARE_S + 0.3)
+    inner = f'exec {sys.executable} -c "{DEAF}"' if deaf else "sleep 60"
+    script = f"({inner}) & echo $! > {tmp_path}/child; wait"
+    process = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True)
+    if deaf:
+        assert process.stdout.readline() == "ready\n"
+    wait_until(lambda: (tmp_path / "child").is_file() and (tmp_path / "child").read_text(), 20, "nothing was started")
+    end_descendants()
+    child = (tmp_path / "child").read_text().strip()
+    wait_until(lambda: not Path("/proc", child).exists(), 5, "it lives on")
+    process.wait(timeout=5)
+    process.stdout.close()

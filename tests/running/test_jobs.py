@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,12 @@ def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
     os.kill(child, signal.SIGKILL)
     waiting.join(timeout=60)
     assert failures == ["the process running it was killed (out of memory?)"]
+
+
+def test_a_job_in_a_process_of_its_own_hears_that_it_is_to_end(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    said = r"^split: ended by SIGTERM; the same line goes on from what is on disk"
+    with pytest.raises(SystemExit, match=said), jobs.job_log("split", str(tmp_path / "log")):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -1,12 +1,17 @@
 """Calls that are told to end, or are killed, lose nothing."""
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from projects import ROOT
 from waiting import wait_until
 
 ONE = "--cores all --resources gpu=1 --configfile own.yaml results/own/metrics/compared_margin/pictures/seed0.json"
@@ -59,6 +64,42 @@ def test_a_call_that_gets_sigterm_saves_and_ends_within_twenty_seconds(project):
     assert time.monotonic() - told < 20
     assert "ended by SIGTERM" not in log(project)  # which is no fault with a traceback
     goes_on(project)
+
+
+def test_a_call_that_draws_data_ends_within_twenty_seconds_and_the_same_line_draws_again(project):
+    shutil.copytree(ROOT / "src" / "figurines", project.root / "src" / "figurines")  # by which DVC knows the data
+    line = "--cores all --config tracking=false -- data/figurines_birds.json"  # which takes minutes
+    drawn = project.root / "data"
+    call = project.start(line)
+    wait_until(lambda: any(drawn.rglob("*.jpg")), 120, "nothing was drawn")
+    told = time.monotonic()
+    call.send_signal(signal.SIGTERM)
+    assert call.wait(timeout=120) != 0
+    assert time.monotonic() - told < 20
+    assert processes_of(project) == []
+    assert not any(drawn.rglob("*.jpg"))
+    call = project.start(line)
+    try:
+        wait_until(lambda: any(drawn.rglob("*.jpg")), 120, "the same line does not draw")
+    finally:
+        call.terminate()
+        call.wait()
+
+
+def test_a_recommendation_that_is_told_to_end_takes_its_workflow_with_it(project):
+    for number in range(8, 12):
+        shutil.copytree(project.root / "pictures" / "class0", project.root / "pictures" / f"class{number}")
+        for picture in (project.root / "pictures" / f"class{number}").iterdir():
+            Image.effect_noise((40, 40), number).convert("RGB").save(picture)
+    command = [sys.executable, "-m", "lookalike", "recommend", "pictures", "--cores", "1"]
+    call = subprocess.Popen(command, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: any((project.root / ".snakemake" / "scripts").glob("*.py")), 120, "no job has begun")
+    told = time.monotonic()
+    call.terminate()
+    assert call.wait(timeout=60) == 2
+    assert time.monotonic() - told < 20
+    assert call.stderr.read().splitlines()[-1] == "lookalike: stopped; the same line goes on from there"
+    assert processes_of(project) == []
 
 
 @pytest.mark.nightly

@@ -11,6 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from lookalike.paths import project_root
+from lookalike.running.ending import end_descendants
 
 # How Python ends a traceback: the class of the error, with its module, and its message.
 _ERROR = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message>.+)$", re.MULTILINE)
@@ -67,7 +68,14 @@ def _dvc(*arguments: str, **told: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", **told}
     command = [sys.executable, "-m", "dvc", *arguments]
-    done = subprocess.run(command, cwd=project_root(), env=environment, capture_output=True, text=True, check=False)
-    print(done.stdout, done.stderr, sep="\n")
-    if done.returncode:
-        raise ValueError(f"dvc {' '.join(arguments)}: {reason(done.stdout, done.stderr)}")
+    with subprocess.Popen(
+        command, cwd=project_root(), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:  # the stage is a process of DVC's, which would go on without it
+            end_descendants()
+            raise
+    print(output, errors, sep="\n")
+    if process.returncode:
+        raise ValueError(f"dvc {' '.join(arguments)}: {reason(output, errors)}")

@@ -11,13 +11,17 @@ import os
 import signal
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 GRACE_S = 15.0  # for what a stage writes on its way out; whoever waits for it has some seconds more
-AGAIN_S = 0.05  # until a signal is sent again that came where nothing can be raised
+SPARE_S = 5.0  # of these, for a process whose own processes did not end when they were told
+AGAIN_S = 0.05  # until a signal is sent again that came where nothing can be raised, or before its job had begun
 
 
 class Terminated(BaseException):
@@ -85,6 +89,50 @@ def undisturbed() -> Iterator[None]:
                 earlier[number](number, frame)
             elif number == signal.SIGTERM and earlier[number] == signal.SIG_DFL:
                 os.kill(os.getpid(), number)
+
+
+@contextmanager
+def passing_on(stop: Callable[[], None]) -> Iterator[None]:
+    """As `pass_on`, in the block alone."""
+    earlier = signal.getsignal(signal.SIGTERM)
+    pass_on(stop)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, earlier)
+
+
+def tell_descendants(*, besides: Set[int] = frozenset()) -> list[Process]:
+    """Send SIGTERM to the processes that this one has started, and to those that they have started.
+
+    Args:
+        besides: processes of which neither they nor what they have started is told.
+
+    Returns:
+        Those that were told.
+    """
+    import psutil
+
+    first = [child for child in psutil.Process().children() if child.pid not in besides]
+    told: list[Process] = []
+    for child in first:
+        with suppress(psutil.NoSuchProcess):
+            told += [child, *child.children(recursive=True)]
+    for process in told:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+    return told
+
+
+def end_descendants() -> None:
+    """Ask the processes that this one has started to end, and theirs, and kill those that do not within seconds."""
+    import psutil
+
+    _, left = psutil.wait_procs(tell_descendants(), timeout=GRACE_S - SPARE_S)
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def pass_on(stop: Callable[[], None]) -> None:

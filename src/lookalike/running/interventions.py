@@ -1,8 +1,8 @@
 """What this project changes in how Snakemake runs a call; the variable ``LOOKALIKE_PLAIN`` switches all of it off.
 
 1. Jobs are forked from one parent that has torch in memory (`lookalike.running.jobs`): importing it costs as much as a
-   short training. A call that gets SIGTERM asks them to end, and they save what they have reached
-   (`lookalike.running.ending`); Snakemake itself would wait until they have finished.
+   short training. A call that gets SIGTERM asks them to end, and jobs in processes of their own, and they save what
+   they have reached (`lookalike.running.ending`); Snakemake itself would wait until they have finished.
 2. Locks that a killed call has left behind are dropped (`lookalike.running.locks`): the same line goes on.
 3. Snakemake's limit to the jobs that it starts in a second is lifted for jobs of this machine: with the limit, 9.27
    sets one more timer at each look for jobs, and each timer looks again a second later; after 200 jobs that is half a
@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+import time
 from functools import partial
 from typing import Any
 
@@ -59,11 +61,21 @@ def before_its_jobs(workflow: Any, *, tracked: bool) -> subprocess.Popen[bytes] 
         return None
     workflow.scheduler.job_rate_limiter = None
     parent = start_parent(tracked=tracked)
-    pass_on(partial(_close_input, parent))
+    pass_on(partial(_end_jobs, parent))
     return parent
 
 
-def _close_input(parent: subprocess.Popen[bytes]) -> None:
-    """Let the parent end: it asks its jobs to, and waits for them."""
+def _end_jobs(parent: subprocess.Popen[bytes]) -> None:
+    """Let the parent end, which asks its jobs to and waits for them; other jobs hear it from here."""
     if parent.stdin:
         parent.stdin.close()
+    threading.Thread(target=_tell_jobs, args=({parent.pid},), daemon=True).start()
+
+
+def _tell_jobs(told: set[int]) -> None:
+    """Each once, and again whoever has begun meanwhile, until this process ends."""
+    from lookalike.running.ending import AGAIN_S, tell_descendants
+
+    while True:
+        told |= {each.pid for each in tell_descendants(besides=told)}
+        time.sleep(AGAIN_S)

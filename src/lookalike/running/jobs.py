@@ -23,11 +23,13 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+from lookalike.files import json_text
 from lookalike.running.devices import own_device
-from lookalike.running.ending import GRACE_S, Terminated, listening
+from lookalike.running.ending import GRACE_S, Terminated, listening, passing_on
 from lookalike.running.machine import check_device
 from lookalike.running.records import Recording
 
@@ -89,8 +91,9 @@ def _ask_parent(address: str, request: dict[str, Any]) -> str:
             connection.connect(address)
         except OSError:
             return _perform(request)
-        with contextlib.suppress(ConnectionError), connection.makefile("rw") as stream:
-            stream.write(json.dumps(request) + "\n")
+        ending = partial(connection.shutdown, socket.SHUT_WR)  # by which the child hears it; its answer is waited for
+        with contextlib.suppress(ConnectionError), passing_on(ending), connection.makefile("rw") as stream:
+            stream.write(json_text(request, where="arguments of the stage") + "\n")
             stream.flush()
             reply = stream.readline()
     return json.loads(reply)["failure"] if reply else "the process running it was killed (out of memory?)"
@@ -118,7 +121,7 @@ def job_log(stage: str, log: str, job: dict[str, Any] | None = None) -> Iterator
     Raises:
         SystemExit: with one line that says what went wrong and where the log is.
     """
-    with _logged(log) as failures, Recording(job):
+    with _logged(log) as failures, Recording(job), listening():
         yield
     if failures:
         raise SystemExit(f"{stage}: {failures[0]}\nlog: {log}") from None
@@ -234,7 +237,7 @@ def _answer(connection: socket.socket) -> None:
     with contextlib.suppress(OSError), connection.makefile("rw") as stream:  # a caller that has gone hears no answer
         request = json.loads(stream.readline())
         threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-        stream.write(json.dumps({"failure": _perform(request)}) + "\n")
+        stream.write(json.dumps({"failure": _perform(request)}, allow_nan=False) + "\n")
         stream.flush()
     os._exit(0)
 

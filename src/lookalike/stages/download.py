@@ -20,6 +20,7 @@ from lookalike.parameters import read
 from lookalike.paths import archives_of
 from lookalike.plan.scales import Dataset
 from lookalike.running.dvc import reproduce
+from lookalike.running.ending import listening
 from lookalike.running.jobs import warnings_marked
 
 
@@ -62,7 +63,7 @@ def draw(generator: Mapping[str, Any], root: Path, *, processes: int = 1) -> Non
 if __name__ == "__main__":
     name = sys.argv[1]
     folder = archives_of(read("params/config.yaml", "config")["archives"])
-    with warnings_marked(sys.stderr):
+    with warnings_marked(sys.stderr), listening():
         obtain(
             load_specification(name),
             Path("data") / name,

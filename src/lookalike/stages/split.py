@@ -19,6 +19,7 @@ from lookalike.plan.needs import check_batches
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import sizes_of
 from lookalike.running.dvc import reproduce
+from lookalike.running.ending import listening
 from lookalike.running.jobs import warnings_marked
 from lookalike.stages.download import download
 from lookalike.text import counted
@@ -84,5 +85,5 @@ def assign(specification: Mapping[str, Any], root: Path, manifest: Path) -> None
 
 if __name__ == "__main__":
     name = sys.argv[1]
-    with warnings_marked(sys.stderr):
+    with warnings_marked(sys.stderr), listening():
         assign(load_specification(name), Path("data") / name, Path("data") / "splits" / f"{name}.csv")

@@ -20,6 +20,7 @@ from lookalike.own.recommend.verdict import Case, recommend
 from lookalike.paths import project_root
 from lookalike.plan.results import result_file
 from lookalike.running.devices import cores_at_hand, visible_devices
+from lookalike.running.ending import Terminated, listening
 
 SIZE_PX, SIZE_PX_GPU = 128, 224
 PAGE = "recommendation.html"
@@ -39,8 +40,9 @@ def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any)
     if out is not None and out.suffix != ".html":
         raise ValueError(f"--out {out}: the page is an .html file; the JSON lies beside it")
     try:
-        report, written = report_of(folder, **asked)
-    except KeyboardInterrupt:
+        with listening():
+            report, written = report_of(folder, **asked)
+    except (KeyboardInterrupt, Terminated):
         raise ValueError(f"stopped; {GOES_ON}") from None
     place = out or written / PAGE
     write_text(place, page(report))

@@ -24,6 +24,7 @@ from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.running.devices import visible_devices
+from lookalike.running.ending import Terminated
 
 DATASET = "pictures"
 BATCH, GROUP = 40, 20  # pictures of a batch, the comparison's own; a smaller one is a multiple of what samplers draw
@@ -147,6 +148,10 @@ class OfStart:
                 status = process.wait()
             except KeyboardInterrupt:
                 _end(process)
+                raise
+            except Terminated:  # which nobody but this call has heard
+                process.terminate()
+                process.wait()
                 raise
         if status:
             raise ValueError(f"the workflow has failed, as said above; {GOES_ON}")
