@@ -2,13 +2,18 @@
 
 import hashlib
 import itertools
+import re
+from functools import partial
 
 import pytest
 import torch
+from safetensors.torch import save_file
+from torchvision import models
+from torchvision.models import WeightsEnum
 
 from lookalike.data.checksums import weights_digest
 from lookalike.models import backbones
-from lookalike.models.backbones import BACKBONES, Trunk
+from lookalike.models.backbones import BACKBONES, Trunk, build_network
 from lookalike.models.embedder import Embedder
 from lookalike.models.pooling import pool
 from lookalike.models.tiny import Tiny
@@ -171,3 +176,114 @@ def test_a_stride_that_cannot_be_is_refused():
         ValueError, match=r"last_stride=1: stage features\.12 of squeezenet1_1 has no layer of stride 2"
     ):
         Trunk("squeezenet1_1", None, "trained", last_stride=1)
+
+
+HELD_BY_TORCH = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_backward_hooks"}
+
+
+def on_meta(module, name, parameter, *, register=torch.nn.Module.register_parameter):
+    """Register a parameter without values, so that none is drawn."""
+    kept = parameter if parameter is None else torch.nn.Parameter(parameter.to("meta"), parameter.requires_grad)
+    register(module, name, kept)
+
+
+def construction(module):
+    """What a module was built with, by the names of its parts: types, layers' settings, flags, functions."""
+    facts = {}
+    for name, part in module.named_modules():
+        facts[name] = (type(part), part.extra_repr(), part.training)
+        for key, value in vars(part).items():
+            if key in HELD_BY_TORCH or "hooks" in key or value is None:
+                continue
+            facts[f"{name}.{key}"] = (value.func, value.keywords) if isinstance(value, partial) else value
+    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    return facts, shapes, sorted(name for name, value in module.named_parameters() if value.requires_grad)
+
+
+def as_published(monkeypatch, name, state):
+    """A network as torchvision's path for weights builds it, of weights that are made here and not downloaded."""
+    weights = models.get_model_weights(name)
+    kind = weights["IMAGENET1K_V1"] if "IMAGENET1K_V1" in weights.__members__ else next(iter(weights))
+    with monkeypatch.context() as patch:
+        patch.setattr(WeightsEnum, "get_state_dict", lambda self, *args, **kwargs: dict(state))
+        if not state:
+            patch.setattr(torch.nn.Module, "load_state_dict", lambda self, state: None)
+        return models.get_model(name, weights=kind)
+
+
+# Vision transformers have no map and are refused; of the largest there are weights for pictures of 518 px alone.
+@pytest.mark.parametrize("name", [each for each in models.list_models(models) if each != "vit_h_14"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_classifier_is_built_as_torchvision_builds_it_for_its_published_weights(monkeypatch, name):
+    monkeypatch.setattr(torch.nn.Module, "register_parameter", on_meta)  # not the widths that RegNet computes
+    ours, theirs = construction(build_network(name)), construction(as_published(monkeypatch, name, {}))
+    for one, other in zip(ours, theirs, strict=True):
+        assert one == other
+
+
+def published_state(name):
+    """A state of a network as its published file has it: without counters, GoogLeNet's with two more heads, DenseNet's
+    with more dots."""
+    torch.manual_seed(0)
+    heads = {"aux_logits": True} if name in ("googlenet", "inception_v3") else {}
+    state = models.get_model(name, weights=None, init_weights=False, **heads) if heads else models.get_model(name)
+    state = state.state_dict()
+    for key, value in state.items():
+        if key.endswith("running_var"):
+            value.uniform_(0.5, 2)
+        elif value.is_floating_point():
+            value.add_(0.02 * torch.randn_like(value))
+    dotted = re.compile(r"(.*denselayer\d+\.(?:norm|conv))([12]\..*)")
+    return {dotted.sub(r"\1.\2", key): value for key, value in state.items() if "num_batches" not in key}
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "last"),
+    [
+        ("googlenet", ["inception5b"], "inception5b"),
+        ("inception_v3", ["Mixed_7c"], "Mixed_7c"),
+        ("densenet121", ["features"], "features"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["pth", "safetensors"])
+@pytest.mark.filterwarnings("ignore")
+def test_maps_of_published_weights_of_a_file_are_torchvisions(monkeypatch, tmp_path, name, stages, last, suffix):
+    state = published_state(name)
+    path = tmp_path / f"{name}.{suffix}"
+    (torch.save if suffix == "pth" else save_file)(state, path)
+    theirs = as_published(monkeypatch, name, state).eval()
+    ours = Trunk(name, str(path), "frozen", stages=stages).eval()
+    seen = []
+    theirs.get_submodule(last).register_forward_hook(lambda module, inputs, output: seen.append(output.clone()))
+    images = torch.randn(2, 3, 96, 96, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        theirs(images)
+        (found,) = ours(images)
+    torch.testing.assert_close(found, seen[0], atol=1e-5, rtol=1e-4)
+    assert found.std() > 0
+    bare = Trunk(name, None, "frozen", stages=stages).eval()  # as a finished run is loaded
+    bare.load_state_dict(ours.state_dict())
+    with torch.no_grad():
+        assert torch.equal(bare(images)[0], found)
+
+
+def test_a_network_that_asks_for_the_version_of_its_layout_is_read_from_safetensors(tmp_path):
+    torch.manual_seed(0)
+    state = models.mnasnet0_5().state_dict()
+    save_file(state, tmp_path / "weights.safetensors")
+    trunk = Trunk("mnasnet0_5", str(tmp_path / "weights.safetensors"), "frozen", stages=["layers"])
+    assert torch.equal(trunk.state_dict()["stages.layers.0.weight"], state["layers.0.weight"])
+
+
+def test_weights_that_do_not_fit_are_counted_and_the_first_few_named(tmp_path):
+    torch.save(models.squeezenet1_1().state_dict(), tmp_path / "squeezenet.pth")
+    with pytest.raises(ValueError, match=r"do not fit resnet50: ") as said:
+        Trunk("resnet50", str(tmp_path / "squeezenet.pth"), "frozen")
+    message = str(said.value).partition("do not fit ")[2]
+    assert message == (
+        "resnet50: 267 of its 320 tensors are missing (conv1.weight, bn1.weight, bn1.bias, ...); "
+        "52 of 52 are not its own (features.0.weight, features.0.bias, features.3.squeeze.weight, ...)"
+    )
+    torch.save(models.resnet18(num_classes=7).state_dict(), tmp_path / "seven.pth")
+    with pytest.raises(ValueError, match=r"do not fit resnet18: 2 have another shape \(fc\.weight, fc\.bias\)$"):
+        Trunk("resnet18", str(tmp_path / "seven.pth"), "frozen")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +19,7 @@ from torchvision import models
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from lookalike.checks import require_known
-from lookalike.files import read_tensors
+from lookalike.files import read_tensors, require_finite
 from lookalike.models.tiny import Tiny
 from lookalike.paths import project_root
 
@@ -40,8 +43,16 @@ BACKBONES = {
     "squeezenet1_1": SQUEEZENET1_1,
     "tiny": TINY,
 }
+# With what torchvision builds a network that gets its published weights, and not one that starts at random.
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
+    "googlenet": {"transform_input": True, "aux_logits": False},
+    "inception_v3": {"transform_input": True},
+}
+AUXILIARY = {"googlenet": ("aux1.", "aux2.")}  # heads in the published file that the network is without
+TOLD = 3  # tensors that a message names
 PROBED_PX = (224, 256)  # sides of the pictures that channels are told by
 CHANNELS: dict[tuple[str, tuple[str, ...], int | None], tuple[int, ...]] = {}  # of networks seen in this process
+OLD_DENSENET = re.compile(r"(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..*)")  # keys in the published files
 STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
@@ -124,7 +135,19 @@ def find_backbone(name: str, stages: Sequence[str] | None = None) -> Backbone:
     require_known("backbone", name, models.list_models(models))
     if not stages:
         raise ValueError(f"backbone {name!r} needs `stages`: names of parts of it that give maps, lowest first")
-    return Backbone(partial(models.get_model, name, weights=None), tuple(stages))
+    return Backbone(partial(build_network, name), tuple(stages))
+
+
+def build_network(name: str) -> nn.Module:
+    """A network at a random start, laid out as torchvision lays it out for its published weights.
+
+    Args:
+        name: key of ``BACKBONES``, or a classifier of torchvision.
+    """
+    if name in BACKBONES:
+        return BACKBONES[name].build()
+    network: nn.Module = models.get_model(name, weights=None, **AS_PUBLISHED.get(name, {}))
+    return network
 
 
 def set_last_stride(stage: nn.Module, stride: int, name: str) -> None:
@@ -163,17 +186,53 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
             names = ", ".join(key for key in known if key != "DEFAULT") or "none"
             raise ValueError(f"weights {weights!r}: no such file below {project_root()}, and of torchvision's: {names}")
         state = known[weights].get_state_dict(check_hash=True)
-    try:
-        network.load_state_dict(state)
-    except RuntimeError as error:
-        raise ValueError(f"weights {weights} do not fit {name}: {str(error).splitlines()[-1].strip()}") from None
+    for key in list(state):
+        if key.startswith(AUXILIARY.get(name, ())):
+            del state[key]
+        elif old := OLD_DENSENET.fullmatch(key):
+            state[old[1] + old[2]] = state.pop(key)
+    load_state(network, state, name, weights)
+
+
+def load_state(network: nn.Module, state: dict[str, Tensor], name: str, weights: str) -> None:
+    """Load tensors by name into a network that has just these.
+
+    Args:
+        network: filled in place.
+        state: its tensors.
+        name: of the network, for messages.
+        weights: name of the tensors' file, for messages.
+
+    Raises:
+        ValueError: saying how many tensors are missing, are another network's or have another shape, and the first few.
+    """
+    own = network.state_dict()
+    shaped = [key for key, each in own.items() if key in state and each.shape != state[key].shape]
+    whole = OrderedDict((key, each) for key, each in state.items() if key not in shaped)
+    # Which layout a file has stands in none of safetensors; MNASNet wants to know.
+    metadata = getattr(state, "_metadata", {"": {"version": network._version}})
+    whole._metadata = metadata  # type: ignore[attr-defined]
+    found = network.load_state_dict(whole, strict=False)
+    missing = [key for key in found.missing_keys if key not in shaped]
+    faults = {
+        f"{len(missing)} of its {len(own)} tensors are missing": missing,
+        f"{len(found.unexpected_keys)} of {len(state)} are not its own": found.unexpected_keys,
+        f"{len(shaped)} have another shape": shaped,
+    }
+    told = [f"{said} ({_first(keys)})" for said, keys in faults.items() if keys]
+    if told:
+        raise ValueError(f"weights {weights} do not fit {name}: {'; '.join(told)}")
+
+
+def _first(keys: Sequence[str]) -> str:
+    return ", ".join([*keys[:TOLD], *(["..."] if len(keys) > TOLD else [])])
 
 
 def read_state(weights: str) -> dict[str, Tensor]:
     """The state dict of a file below the project's root, torch's or safetensors.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is none, or as `lookalike.files.require_finite`.
     """
     path = project_root() / weights
     return read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
@@ -183,13 +242,19 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
     """Tensors of a file that `torch.save` wrote; anything else in it is refused, and nothing is run.
 
     Raises:
-        ValueError: if it holds more than tensors, or is no such file.
+        ValueError: if it holds more than tensors by name, or numbers that are not finite, or is no such file.
     """
     try:
-        state: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+        state: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a file that is none
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"weights {path}: no file of tensors as torch.save writes them ({reason})") from None
+    if not isinstance(state, dict):
+        raise ValueError(f"weights {path}: holds a {type(state).__name__}, no state dict of tensors by name")
+    for name, each in state.items():
+        if not isinstance(each, Tensor):
+            raise ValueError(f"weights {path}: {name!r} is a {type(each).__name__}; a state dict holds tensors alone")
+    require_finite(f"weights {path}", state)
     return state
 
 

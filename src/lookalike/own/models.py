@@ -17,7 +17,7 @@ from torchvision import models
 from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
 from lookalike.learners.saved import load_model
-from lookalike.models.backbones import BACKBONES
+from lookalike.models.backbones import BACKBONES, build_network
 from lookalike.models.embedder import Embedder
 from lookalike.own.of_timm import TimmTrunk, timm_names
 from lookalike.parameters import canonical
@@ -105,7 +105,7 @@ def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
     view = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
     try:
         if kind in of_torchvision:
-            stages = None if kind in BACKBONES else [last_map(models.get_model(kind, weights=None))]
+            stages = None if kind in BACKBONES else [last_map(build_network(kind))]
             backbone = {"name": kind, "weights": weights or own, "batch_norm": "frozen", "stages": stages}
             network = Embedder(backbone, pooling="average", dim=None)
         else:

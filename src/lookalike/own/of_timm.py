@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.models.backbones import Trunk, read_state
+from lookalike.models.backbones import Trunk, load_state, read_state
 from lookalike.training.images import DEVIATION, MEAN
 
 
@@ -53,11 +53,7 @@ class TimmTrunk(Trunk):
         self.name, self.batch_norm = name, "trained"
         self.network: Any = timm.create_model(name, pretrained=weights is None)
         if weights is not None:
-            try:
-                self.network.load_state_dict(read_state(weights))
-            except RuntimeError as error:
-                reason = str(error).splitlines()[-1].strip()
-                raise ValueError(f"weights {weights} do not fit {name} of timm: {reason}") from None
+            load_state(self.network, read_state(weights), f"{name} of timm", weights)
         config = timm.data.resolve_model_data_config(self.network)
         self.crop_px = int(config["input_size"][-1])
         self.resize_px = round(self.crop_px / config["crop_pct"])

@@ -12,7 +12,7 @@ import torch
 from torchvision import models
 
 from lookalike.checks import require_known
-from lookalike.models.backbones import BACKBONES, load_weights
+from lookalike.models.backbones import BACKBONES, build_network, load_weights
 from lookalike.own.models import CROP_PX, RESIZE_PX, UNTRAINED, last_map
 
 TINY = "tiny"  # the project's own, which is always there
@@ -80,8 +80,7 @@ def _given(text: str, size_px: int, taken: set[str]) -> Start:
     if not path.is_file():
         raise ValueError(f"--weights {text}: there is no file {file}")
     backbone = _backbone(name, str(path))
-    network = BACKBONES[name].build() if name in BACKBONES else models.get_model(name, weights=None)
-    load_weights(network, name, str(path))  # so that a file of another network is refused now
+    load_weights(build_network(name), name, str(path))  # so that a file of another network is refused now
     names = (name, f"{name} ({path.stem})", *(f"{name} ({path.stem}, {number})" for number in range(2, len(taken) + 2)))
     return Start(next(each for each in names if each not in taken), backbone, _view(name, size_px))
 
@@ -89,7 +88,7 @@ def _given(text: str, size_px: int, taken: set[str]) -> Start:
 def _backbone(name: str, weights: str) -> dict[str, Any]:
     backbone: dict[str, Any] = {"name": name, "weights": weights, "batch_norm": "frozen"}
     if name not in BACKBONES:
-        backbone["stages"] = [last_map(models.get_model(name, weights=None))]
+        backbone["stages"] = [last_map(build_network(name))]
     return backbone
 
 
