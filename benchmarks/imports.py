@@ -51,7 +51,7 @@ def seconds_in_child(action: Callable[[], object]) -> tuple[float, list[str]]:
         try:
             action()
             with os.fdopen(writer, "w") as stream:
-                json.dump([name for name in sys.modules if name not in before], stream)
+                json.dump([name for name in sys.modules if name not in before], stream, allow_nan=False)
             os._exit(0)
         except BaseException:
             traceback.print_exc()

@@ -76,7 +76,7 @@ def conclude(findings: Sequence[Finding], path: Path | None) -> None:
         others = (_seconds_of_others() - _OTHERS_BEFORE) / (time.monotonic() - _STARTED)
         about = {"cores": os.cpu_count(), "machine": _machine(), "others": max(0.0, others), "torch": version("torch")}
         content = {**about, "findings": [asdict(finding) for finding in findings]}
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _machine() -> str:

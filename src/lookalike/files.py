@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+def state_of(found: os.stat_result) -> tuple[int, int, int]:
+    """By what a file's content is known without being read: its size, and the times of content and file.
+
+    Both times are nanoseconds. A copy sets the first one back, but no program the second one.
+    """
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 @contextmanager
@@ -42,8 +51,43 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
-    """Write JSON with sorted keys, so that equal results are equal files."""
-    write_text(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n")
+    """Write JSON with sorted keys, so that equal results are equal files.
+
+    Raises:
+        ValueError: as `json_text`.
+    """
+    write_text(path, json_text(content, where=str(path), indent=1, sort_keys=True) + "\n")
+
+
+def json_text(content: Any, *, where: str, **options: Any) -> str:
+    """JSON as its standard has it, which knows neither NaN nor infinity.
+
+    Args:
+        content: to be written.
+        where: it will stand, for messages.
+        options: of `json.dumps`.
+
+    Raises:
+        ValueError: naming the first number that is not finite by its keys.
+    """
+    try:
+        return json.dumps(content, allow_nan=False, **options)
+    except ValueError:
+        found = next(_not_finite(content, ""), None)
+        if found is None:
+            raise
+        raise ValueError(f"{where}: {found}; JSON has finite numbers alone") from None
+
+
+def _not_finite(content: Any, key: str) -> Iterator[str]:
+    if isinstance(content, Mapping):
+        for name, each in content.items():
+            yield from _not_finite(each, f"{key}.{name}" if key else str(name))
+    elif isinstance(content, list | tuple):
+        for place, each in enumerate(content):
+            yield from _not_finite(each, f"{key}[{place}]")
+    elif isinstance(content, float) and not math.isfinite(content):
+        yield f"{key or 'a number'} is {content}"
 
 
 def read_json(path: Path | str) -> dict[str, Any]:
@@ -65,9 +109,13 @@ def read_json_value(path: Path | str) -> Any:
         ValueError: if the file is broken, naming it.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse)
     except ValueError as error:  # no JSON, no UTF-8
         raise ValueError(_no_json(path, str(error))) from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _no_json(path: Path | str, reason: str) -> str:
@@ -78,18 +126,42 @@ def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mappin
     """Write tensors as safetensors, with what they are about as JSON in the header.
 
     Raises:
+        ValueError: as `require_finite` and `json_text`.
         OSError: if the file cannot be written, naming it.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    require_finite(path, whole)
+    header = {"about": json_text(about, where=str(path), sort_keys=True)}
     with replacing(path) as temporary:
-        whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        temporary.touch()
+        mode = temporary.stat().st_mode  # that of every file written here; safetensors makes one for its owner alone
         try:
-            save_file(whole, temporary, {"about": json.dumps(about, sort_keys=True)})
+            save_file(whole, temporary, header)
+            temporary.chmod(mode)
         except SafetensorError as error:  # the reason stands in its text only
             number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
             raise OSError(number, os.strerror(number)) from error
+
+
+def require_finite(where: Path | str, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse weights or embeddings with which nothing can be compared.
+
+    Args:
+        where: file, or what else they belong to.
+        tensors: by name, on the CPU; whole numbers are passed over.
+
+    Raises:
+        ValueError: naming the first tensor that holds NaN or infinity.
+    """
+    import torch
+
+    for name, tensor in tensors.items():
+        # The two ends of all values take a tenth of the time of a look at each.
+        if tensor.is_floating_point() and tensor.numel() and not bool(torch.stack(tensor.aminmax()).isfinite().all()):
+            raise ValueError(f"{where}: {name} holds NaN or infinity, it must hold finite numbers alone")
 
 
 def packed_names(names: Sequence[str]) -> Tensor:
@@ -106,6 +178,17 @@ def unpacked_names(packed: Tensor) -> list[str]:
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors of a safetensors file and what they are about.
+
+    Raises:
+        ValueError: if the file is broken or no safetensors file, and as `require_finite`.
+    """
+    tensors, about = mapped_tensors(path)
+    require_finite(path, tensors)
+    return tensors, about
+
+
+def mapped_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """As `read_tensors`, without reading a value of a tensor before it is used.
 
     Raises:
         ValueError: if the file is broken or no safetensors file.

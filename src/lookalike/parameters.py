@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any
 import yaml
 
 from lookalike.checks import workflow_extra
+from lookalike.files import json_text
 from lookalike.paths import project_root
 from lookalike.sources.kept import kept
 
@@ -160,7 +160,7 @@ def copied(settings: Mapping[str, Any]) -> Settings:
 
 def canonical(settings: Any) -> str:
     """The same text for equal settings, whatever the order of their keys."""
-    return json.dumps(settings, sort_keys=True, default=str)
+    return json_text(settings, where="settings", sort_keys=True, default=str)
 
 
 def settings_digest(settings: Any) -> str:

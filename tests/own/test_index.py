@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from lookalike.files import write_tensors
 from lookalike.own import index as indexes
@@ -9,8 +10,8 @@ from lookalike.own.index import Index, read_parts, tidied, write_part
 from lookalike.own.pictures import Stamp
 
 
-def stamps(*numbers, changed=1):
-    return [Stamp(f"{number:03}.png", 10, changed) for number in numbers]
+def stamps(*numbers, changed=1, renewed=1):
+    return [Stamp(f"{number:03}.png", 10, changed, renewed) for number in numbers]
 
 
 def kept(*numbers):
@@ -70,6 +71,29 @@ def test_a_broken_file_is_removed_and_one_of_another_model_refused(tmp_path):
 
 
 def test_names_of_any_language_and_bytes_are_kept(tmp_path):
-    named = [Stamp("über/海.png", 1, 2), Stamp("bad\udcff.png", 3, 4)]
+    named = [Stamp("über/海.png", 1, 2, 3), Stamp("bad\udcff.png", 4, 5, 6)]
     write_part(tmp_path, "m", named, kept(0, 1))
     assert read_parts(tmp_path, "m")[0].stamps == named
+
+
+def test_a_picture_of_which_only_the_time_of_the_file_is_another_does_not_count(tmp_path):
+    parts = [write_part(tmp_path, "m", stamps(1, 2), kept(1, 2))]
+    assert numbers_of(Index([*stamps(1), *stamps(2, renewed=2)], parts)) == [1]
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_what_is_kept_must_be_finite_when_it_is_written_and_when_it_is_used(tmp_path, value):
+    with pytest.raises(ValueError, match=r"safetensors: embedding holds NaN or infinity"):
+        write_part(tmp_path, "m", stamps(1), {"embedding": torch.tensor([[value, 1.0]])})
+    assert list(tmp_path.iterdir()) == []
+    part = write_part(tmp_path, "m", stamps(1, 2), kept(1, 2))
+    tensors, header = load_file(part.path), {"about": '{"model": "m"}'}
+    tensors["embedding"][1, 0] = value
+    save_file(tensors, part.path, header)
+    index = Index(stamps(1, 2), read_parts(tmp_path, "m"))
+    said = rf"{part.path.name} \(remove it, and its pictures are looked at again\): embedding holds NaN or infinity"
+    with pytest.raises(ValueError, match=said):
+        numbers_of(index)
+    with pytest.raises(ValueError, match=said):
+        index.rows(torch.tensor([1]))
+    assert index.rows(torch.tensor([0]))["embedding"].tolist() == [[1.0, 1.0]]

@@ -3,7 +3,8 @@
 import pytest
 import torch
 from PIL import Image
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torchvision import models
 
@@ -113,3 +114,40 @@ def test_networks_without_maps_are_refused():
         last_map(models.vit_b_32(weights=None))
     with pytest.raises(ValueError, match="Sequential ends with no map"):
         last_map(nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 2)))
+
+
+@pytest.mark.parametrize("suffix", ["pth", "safetensors"])
+@pytest.mark.parametrize("value", [torch.nan, -torch.inf])
+def test_weights_that_are_not_finite_are_refused_by_file_and_tensor(tmp_path, suffix, value):
+    state = Tiny().state_dict()
+    state["stage2.1.running_var"][3] = value
+    path = tmp_path / f"tiny.{suffix}"
+    (torch.save if suffix == "pth" else save_file)(state, path)
+    with pytest.raises(ValueError, match=rf"{path}: stage2\.1\.running_var holds NaN or infinity"):
+        open_model(f"untrained:tiny={path}")
+
+
+def test_a_run_whose_weights_are_not_finite_is_refused(tmp_path):
+    path = tmp_path / "seed0.safetensors"
+    save(path, "embedder")
+    with safe_open(path, "pt") as stream:
+        header = stream.metadata()
+    tensors = load_file(path)
+    tensors["best/model.head.weight"][0, 0] = torch.nan
+    save_file(tensors, path, header)
+    for read in (open_model, load):
+        with pytest.raises(ValueError, match=rf"{path}: best/model\.head\.weight holds NaN or infinity"):
+            read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"model": {"a": torch.zeros(1)}}, "'model' is a dict; a state dict holds tensors alone"),
+        ([torch.zeros(1)], "holds a list, no state dict of tensors by name"),
+    ],
+)
+def test_a_file_with_more_than_a_state_dict_says_what_it_holds(tmp_path, content, said):
+    torch.save(content, tmp_path / "tiny.pth")
+    with pytest.raises(ValueError, match=said):
+        open_model(f"untrained:tiny={tmp_path / 'tiny.pth'}")

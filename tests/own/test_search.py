@@ -4,6 +4,7 @@ import os
 import shutil
 from itertools import pairwise
 
+import numpy as np
 import pillow_heif
 import pytest
 import torch
@@ -174,3 +175,63 @@ def test_pictures_that_are_not_used_are_told_with_the_reason(tmp_path):
     assert len(told) == 2
     assert "gone.jpg: no readable picture ([Errno 2] No such file" in told[0]
     assert told[1].endswith("raw.cr2: no readable picture (.cr2 is not read; save it as JPEG or PNG)")
+
+
+def two_bitmaps(folder):
+    """A query, and two bitmaps of one size and time of which only the first looks like it."""
+    folder.mkdir()
+    generator = np.random.default_rng(0)
+    for name, colour in (("query.bmp", 200), ("near.bmp", 200), ("far.bmp", 40)):
+        pixels = (np.array([colour, 120, 240 - colour]) + generator.integers(-9, 10, (32, 32, 3))).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / name)
+        os.utime(folder / name, ns=(10**18, 10**18))
+    return [folder / name for name in ("query.bmp", "near.bmp", "far.bmp")]
+
+
+def swapped_by_name(one, other):
+    spare = one.with_suffix(".part")
+    one.rename(spare)
+    other.rename(one)
+    spare.rename(other)
+
+
+def swapped_by_bytes(one, other):
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def swapped_by_copies(one, other):
+    shutil.copy2(one, one.with_suffix(".part"))
+    shutil.copy2(other, one)
+    shutil.copy2(one.with_suffix(".part"), other)
+    one.with_suffix(".part").unlink()
+
+
+@pytest.mark.parametrize("swapped", [swapped_by_name, swapped_by_bytes, swapped_by_copies])
+def test_pictures_that_are_swapped_with_equal_size_and_time_are_looked_at_again(tmp_path, swapped):
+    query, near, far = two_bitmaps(tmp_path / "pictures")
+    again = {"folder": tmp_path / "pictures", "store": tmp_path / "store"}
+    assert [hit.path for hit in open_gallery(opened(), **again).search(query)] == [near, far]
+    before = [(path.stat().st_size, path.stat().st_mtime_ns) for path in (near, far)]
+    swapped(near, far)
+    for path in (near, far):
+        os.utime(path, ns=(10**18, 10**18))
+    assert [(path.stat().st_size, path.stat().st_mtime_ns) for path in (near, far)] == before
+    gallery = open_gallery(opened(), **again)
+    assert gallery.new == 2
+    assert [hit.path for hit in gallery.search(query)] == [far, near]
+
+
+def test_a_model_that_makes_no_number_of_a_picture_is_refused_by_the_pictures_name(tmp_path):
+    paths = write_pictures(tmp_path / "pictures", 3)
+    model, broken = opened(), opened(digest="b")
+    with torch.no_grad():
+        broken.network.head.bias[0] = torch.nan
+    with pytest.raises(ValueError, match=r"000\.png, seen by untrained embedder: embedding holds NaN or infinity"):
+        open_gallery(broken, tmp_path / "pictures", store=tmp_path / "store")
+    gallery = open_gallery(model, tmp_path / "pictures", store=tmp_path / "store")
+    with torch.no_grad():
+        model.network.head.bias[0] = torch.inf
+    with pytest.raises(ValueError, match=r"001\.png, seen by untrained embedder: embedding holds NaN or infinity"):
+        gallery.search(paths[1])

@@ -6,6 +6,7 @@ import torch
 
 from lookalike.files import read_tensors, unpacked_names, write_tensors
 from lookalike.learners.saved import load
+from lookalike.stages import embed as embedding
 from lookalike.stages.embed import embed
 from lookalike.training.images import Images, batches
 from lookalike.training.roles import read_role
@@ -101,3 +102,18 @@ def test_cameras_of_all_and_coarser_labels_of_searched_pictures_are_kept(tmp_pat
     for role in ("query", "gallery"):
         assert tensors[f"levels/family/{role}"].tolist() == rows.loc[rows["role"] == role, "coarse_family"].tolist()
     assert "levels/family/train" not in tensors
+
+
+def test_embeddings_that_are_not_finite_are_not_written(tmp_path, monkeypatch):
+    load = embedding.load_model
+
+    def overflowing(path, checkpoint):
+        model, about = load(path, checkpoint)
+        with torch.no_grad():
+            model.head.bias.fill_(torch.inf)
+        return model, about
+
+    monkeypatch.setattr(embedding, "load_model", overflowing)
+    with pytest.raises(ValueError, match=r"embeddings: best/test/embedding holds NaN or infinity"):
+        embedded(tmp_path, {"train": 1, "test": 2}, best_epoch=2)
+    assert not (tmp_path / "embeddings").exists()

@@ -14,9 +14,11 @@ from typing import Any
 from filelock import FileLock
 
 from lookalike.data.members import is_archive
+from lookalike.files import state_of, write_json
 from lookalike.paths import project_root
 
 MEMORY = ".checksums.json"
+ALGORITHMS = ("sha256", "md5")  # the strongest first
 _ARCHIVE_NAME = re.compile(r"\.(tar|tgz|zip|tar\.\w+)$")
 
 
@@ -35,15 +37,14 @@ def weights_digest(weights: str | None) -> str | None:
 
 
 def remembered_digest(path: Path, algorithm: str, memory: Path) -> str:
-    """As ``file_digest``; a file whose path, size and time of change are known is not read again.
+    """As ``file_digest``; a file whose path, size and times of change are known is not read again.
 
     Args:
         path: the file.
         algorithm: ``sha256`` or ``md5``.
         memory: folder whose ``.checksums.json`` remembers. A folder that cannot be written to remembers nothing.
     """
-    state = path.stat()
-    key = f"{path.resolve()}|{state.st_size}|{state.st_mtime_ns}|{algorithm}"
+    key = _key(path, algorithm)
     known = _recall(memory / MEMORY).get(key)
     if known is not None:
         return known
@@ -53,9 +54,13 @@ def remembered_digest(path: Path, algorithm: str, memory: Path) -> str:
     return digest
 
 
+def _key(path: Path, algorithm: str) -> str:
+    return "|".join(map(str, (path.resolve(), *state_of(path.stat()), algorithm)))
+
+
 def expected_digest(archive: Mapping[str, Any]) -> tuple[str, str] | None:
     """Algorithm and digest of an archive's specification, the strongest stated; ``None`` where none is published."""
-    return next(((algorithm, archive[algorithm]) for algorithm in ("sha256", "md5") if algorithm in archive), None)
+    return next(((algorithm, archive[algorithm]) for algorithm in ALGORITHMS if algorithm in archive), None)
 
 
 def mismatch(path: Path, archive: Mapping[str, Any], memory: Path) -> str:
@@ -121,13 +126,14 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def move_remembered(source: Path, target: Path, memory: Path) -> Path:
-    """Rename a file, over an older one too, and with it what is remembered of it."""
-    before = f"{source.resolve()}|"
+    """Rename a file, over an older one too, and with it what is remembered of it, though a new name is a change."""
+    known = _recall(memory / MEMORY)
+    digests = {each: known.get(_key(source, each)) for each in ALGORITHMS}
     source.replace(target)
-    for key, digest in _recall(memory / MEMORY).items():
-        if key.startswith(before):
+    for algorithm, digest in digests.items():
+        if digest is not None:
             with suppress(OSError):
-                _remember(memory / MEMORY, f"{target.resolve()}|{key.removeprefix(before)}", digest)
+                _remember(memory / MEMORY, _key(target, algorithm), digest)
     return target
 
 
@@ -145,6 +151,4 @@ def _remember(memory: Path, key: str, digest: str) -> None:
 
 def _rewrite(memory: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
     with FileLock(memory.with_suffix(".lock")):
-        temporary = memory.with_suffix(".tmp")
-        temporary.write_text(json.dumps(change(_recall(memory)), indent=1, sort_keys=True), encoding="utf-8")
-        temporary.replace(memory)
+        write_json(memory, change(_recall(memory)))

@@ -22,6 +22,7 @@ from PIL import Image
 
 from lookalike.data.archives import workspace
 from lookalike.data.pictures import read_picture
+from lookalike.files import write_json
 
 LOG = logging.getLogger(__name__)
 PIXELS, SIZES, ABOUT = "pixels.bin", "sizes.npy", "about.json"
@@ -105,7 +106,7 @@ def decoded(
                 if kept:
                     print(f"decoding {len(paths)} pictures once, {needed / 1e9:.2f} GB in {folder}", flush=True)
                     _write(paths, staging, prepare, threads)
-                (staging / ABOUT).write_text(json.dumps({"kept": kept, "pictures": len(paths), "bytes": needed}))
+                write_json(staging / ABOUT, {"kept": kept, "pictures": len(paths), "bytes": needed})
                 staging.rename(folder)
     return DecodedPictures(folder, paths) if json.loads((folder / ABOUT).read_text())["kept"] else None
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from lookalike.files import packed_names, read_tensors, unpacked_names, write_tensors
+from lookalike.files import mapped_tensors, packed_names, require_finite, unpacked_names, write_tensors
 from lookalike.own.pictures import Stamp
 
 TOGETHER = 4096  # pictures of a file
-STAMPS = ("names", "sizes", "changed")
+STAMPS = ("sizes", "changed", "renewed")  # of the files that are named, in the order of a `Stamp`
 Tensors = Mapping[str, Tensor]  # with a row per picture, by name
 
 
@@ -66,23 +66,42 @@ class Index:
 
         Args:
             score: of tensors with n rows to ``(n,)``.
+
+        Raises:
+            ValueError: naming the file and the tensor of a score that is not finite.
         """
         scores = torch.empty(len(self))
         for places, rows, part in self._used():
             whole = torch.equal(rows, torch.arange(len(part.stamps)))  # mapped tensors are not copied then
             scores[places] = score({name: each if whole else each[rows] for name, each in part.tensors.items()})
+        self._refuse_unless_finite({"score": scores})
         return scores
 
     def rows(self, places: Tensor) -> Tensors:
-        """What is kept of some pictures ``(K,)``, in their order."""
+        """What is kept of some pictures ``(K,)``, in their order.
+
+        Raises:
+            ValueError: naming the file and the tensor of a row that is not finite.
+        """
         found = [
             {name: each[row] for name, each in self._parts[part].tensors.items()} for part, row in self._at(places)
         ]
-        return {name: torch.stack([each[name] for each in found]) for name in found[0]}
+        kept = {name: torch.stack([each[name] for each in found]) for name in found[0]}
+        self._refuse_unless_finite(kept)
+        return kept
 
     def used(self) -> dict[Path, int]:
         """By file, how many of its pictures belong to the index."""
         return {part.path: len(rows) for _, rows, part in self._used()}
+
+    def _refuse_unless_finite(self, used: Tensors) -> None:
+        """Name the file that is at fault. What nobody uses is not read for it: it was looked at when it was written."""
+        try:
+            require_finite("the index", used)
+        except ValueError:
+            for part in self._parts:
+                require_finite(f"{part.path} (remove it, and its pictures are looked at again)", part.tensors)
+            raise
 
     def _at(self, places: Tensor) -> list[tuple[int, int]]:
         return [(int(part), int(row)) for part, row in self._where[places]]
@@ -107,17 +126,18 @@ def read_parts(folder: Path, model: str) -> list[Part]:
     parts = []
     for path in sorted(folder.glob("*.safetensors")):
         try:
-            tensors, about = read_tensors(path)
+            tensors, about = mapped_tensors(path)
             if about["model"] != model:
                 raise LookupError(about["model"])
-            columns = [unpacked_names(tensors["names"]), tensors["sizes"].tolist(), tensors["changed"].tolist()]
-            stamps = list(map(Stamp, *columns))
+            columns = [tensors[name].tolist() for name in STAMPS]
+            stamps = list(map(Stamp, unpacked_names(tensors["names"]), *columns))
         except LookupError as error:
             raise ValueError(f"{path} was made by another model ({error}); remove it") from None
         except ValueError:
             path.unlink()
             continue
-        parts.append(Part(path, stamps, {name: each for name, each in tensors.items() if name not in STAMPS}))
+        of_files = {"names", *STAMPS}
+        parts.append(Part(path, stamps, {name: each for name, each in tensors.items() if name not in of_files}))
     return parts
 
 
@@ -135,11 +155,9 @@ def write_part(folder: Path, model: str, stamps: Sequence[Stamp], tensors: Tenso
     """
     name = hashlib.sha256("".join(map(repr, stamps)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     path = folder / f"{name}.safetensors"
-    of_files = {
-        "names": packed_names([stamp.name for stamp in stamps]),
-        "sizes": torch.tensor([stamp.size for stamp in stamps]),
-        "changed": torch.tensor([stamp.changed for stamp in stamps]),
-    }
+    names, *columns = zip(*stamps, strict=True)
+    of_files = {name: torch.tensor(column) for name, column in zip(STAMPS, columns, strict=True)}
+    of_files["names"] = packed_names(names)
     write_tensors(path, {**of_files, **tensors}, {"model": model})
     return Part(path, list(stamps), tensors)
 

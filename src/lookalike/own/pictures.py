@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lookalike.data.junk import is_image, is_junk
 from lookalike.data.pictures import read_picture
+from lookalike.files import state_of
 from lookalike.own.models import OpenModel
 
 
@@ -22,12 +23,14 @@ class Stamp(NamedTuple):
     Attributes:
         name: path below the folder.
         size: bytes.
-        changed: time of the last change in nanoseconds.
+        changed: time of the last change of its content in nanoseconds, which a copy sets back.
+        renewed: time of the last change of the file in nanoseconds, which nothing sets back.
     """
 
     name: str
     size: int
     changed: int
+    renewed: int
 
 
 def pictures_in(folder: Path) -> list[Stamp]:
@@ -55,8 +58,8 @@ def _below(folder: str, prefix: str, above: frozenset[str]) -> Iterator[Stamp]:
                 if (real := os.path.realpath(entry.path)) not in above:
                     yield from _below(entry.path, f"{prefix}{entry.name}/", above | {real})
             elif is_image(entry.name):
-                state = entry.stat(follow_symlinks=os.path.exists(entry.path))  # noqa: PTH110  (else a link to nothing)
-                yield Stamp(f"{prefix}{entry.name}", state.st_size, state.st_mtime_ns)
+                state = state_of(entry.stat(follow_symlinks=os.path.exists(entry.path)))  # noqa: PTH110  (else a link to nothing)
+                yield Stamp(f"{prefix}{entry.name}", *state)
 
 
 def read_image(model: OpenModel, path: Path) -> Tensor:

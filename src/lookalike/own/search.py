@@ -13,13 +13,14 @@ from filelock import FileLock
 from torch import Tensor
 from tqdm import tqdm
 
-from lookalike.own.index import TOGETHER, Index, Part, read_parts, tidied, write_part
+from lookalike.files import require_finite
+from lookalike.own.index import TOGETHER, Index, Part, Tensors, read_parts, tidied, write_part
 from lookalike.own.models import OpenModel
 from lookalike.own.pictures import Stamp, image_batches, pictures_in, read_image
 from lookalike.own.ranking import Way, way_of
 
 BATCH = 32
-FORMAT = 2  # of the index; another one is another index
+FORMAT = 3  # of the index; another one is another index
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,8 @@ class Gallery:
         if top < 1:
             raise ValueError(f"top={top}: at least one picture is found")
         _, way = way_of(self.model.network, self.way)
-        image = read_image(self.model, query)
-        places, scores = way.first(
-            self.model.network, way.keep(self.model.network, image[None]), self.index, min(top + 1, len(self.index))
-        )
+        kept = _kept(self.model, way, read_image(self.model, query)[None], [query])
+        places, scores = way.first(self.model.network, kept, self.index, min(top + 1, len(self.index)))
         found = [(self.folder / self.index.stamps[place].name, score) for place, score in _pairs(places, scores)]
         others = [Hit(path, score) for path, score in found if not _is_same(path, query)]
         return others[:top]
@@ -89,7 +88,8 @@ def open_gallery(model: OpenModel, folder: Path, *, store: Path, way: str | None
         way: a key of `lookalike.own.ranking.WAYS`, by default the model's own.
 
     Raises:
-        ValueError: for a folder without pictures, or without any that can be read, or a way that is not the model's.
+        ValueError: for a folder without pictures, or without any that can be read, a way that is not the model's, or a
+            model that makes numbers that are not finite.
     """
     chosen, how = way_of(model.network, way)
     place, digest = index_place(model, folder, store, chosen)
@@ -140,12 +140,24 @@ def _look_at(
                 unreadable += faults.values()
                 seen += [some[row] for row in rows]
                 if rows:
-                    kept.append(way.keep(model.network, images))
+                    kept.append(_kept(model, way, images, [paths[row] for row in rows]))
                 shown.update(len(rows) + len(faults))
             if seen:
                 whole = {name: torch.cat([each[name] for each in kept]) for name in kept[0]}
                 parts.append(write_part(place, digest, seen, whole))
     return unreadable
+
+
+def _kept(model: OpenModel, way: Way, images: Tensor, paths: Sequence[Path]) -> Tensors:
+    """What is kept of pictures.
+
+    Raises:
+        ValueError: naming the first picture of which the model makes a number that is not finite.
+    """
+    kept = way.keep(model.network, images)
+    for row, path in enumerate(paths):
+        require_finite(f"{path}, seen by {model.name}", {name: each[row] for name, each in kept.items()})
+    return kept
 
 
 def _pairs(places: Tensor, scores: Tensor) -> list[tuple[int, float]]:

@@ -171,7 +171,7 @@ def _word(value: Any) -> str:
         return f"[{', '.join(map(_word, value))}]"
     if isinstance(value, float):
         return _number(value)
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    return json.dumps(value, allow_nan=False) if value is None or isinstance(value, bool) else str(value)
 
 
 def _number(value: float) -> str:

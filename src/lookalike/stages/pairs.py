@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from lookalike.data.roles import UNLABELLED
 from lookalike.explanations.choice import explain
 from lookalike.explanations.shown import Shown, maps_of_nodes, shown_pair
-from lookalike.files import read_tensors, unpacked_names, write_text
+from lookalike.files import json_text, read_tensors, unpacked_names, write_text
 from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import NEED_ALL, SCORINGS
 from lookalike.methods.avsl.model import AVSL
@@ -91,7 +90,7 @@ def pairs(
         ]
         found["queries"].append({"picture": names[query][asked], "label": of_query, "matches": matches})
         print(f"{row + 1} of {len(queries)} queries", flush=True)
-    write_text(pairs, json.dumps(found, sort_keys=True, allow_nan=False) + "\n")  # in one line: maps are long lists
+    write_text(pairs, json_text(found, where=pairs, sort_keys=True) + "\n")  # in one line: maps are long lists
 
 
 def drawn_queries(names: Sequence[str], labels: Tensor, count: int, seed: int) -> list[int]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import pandas as pd
 
-from lookalike.files import read_json, read_json_value, write_text
+from lookalike.files import json_text, read_json, read_json_value, write_text
 from lookalike.learners.traces.comparison import as_text, trace_differences
 from lookalike.reports.regression import compare, compare_printed, lost
 from lookalike.reports.tolerance import FEWEST, measured_cells, reference_cells
@@ -80,7 +79,7 @@ def record(settings: Mapping[str, Mapping[str, str]], *, reference: str) -> None
         ValueError: as `reference_cells`.
     """
     cells = {name: measured_cells(_read(tables)) for name, tables in settings.items()}
-    write_text(reference, json.dumps(reference_cells(cells), indent=0) + "\n")
+    write_text(reference, json_text(reference_cells(cells), where=reference, indent=0) + "\n")
 
 
 def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:

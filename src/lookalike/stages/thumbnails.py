@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from PIL import Image
 
 from lookalike.data.embedded import embedded
 from lookalike.data.pictures import as_rgb, read_picture
-from lookalike.files import read_json, write_text
+from lookalike.files import json_text, read_json, write_text
 from lookalike.reports.page.explorer import view_key
 from lookalike.training.images import fixed_part
 
@@ -36,7 +35,7 @@ def thumbnails(*, pairs: Sequence[str], root: str, side: int, pictures: str) -> 
         key: {name: embedded(seen(read_picture(Path(root) / name), views[key], side), side) for name in sorted(of_view)}
         for key, of_view in names.items()
     }
-    write_text(pictures, json.dumps(drawn, sort_keys=True) + "\n")
+    write_text(pictures, json_text(drawn, where=pictures, sort_keys=True) + "\n")
 
 
 def seen(picture: Image.Image, view: Mapping[str, Any], side: int) -> Image.Image:

@@ -88,6 +88,7 @@ class View:
                 "selectedColumns": ["attributes.`Dataset`", *columns, "tags.`rows`"],
             },
             sort_keys=True,
+            allow_nan=False,
         )
 
 

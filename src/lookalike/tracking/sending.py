@@ -69,7 +69,7 @@ def create(
         tags={**identity, **tags, USER: user(), "mlflow.source.name": f"lookalike {identity['recipe']}"},
     )
     if digest := (digest or parameters.get("data", "")):
-        source = json.dumps({"uri": f"splits/{identity['dataset']}.csv"})
+        source = json.dumps({"uri": f"splits/{identity['dataset']}.csv"}, allow_nan=False)
         data = Dataset(identity["dataset"], digest[:12], source_type="local", source=source)
         client.log_inputs(run, [DatasetInput(data, [InputTag("mlflow.data.context", context)])])
     return str(run)

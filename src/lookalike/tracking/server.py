@@ -7,7 +7,6 @@ job. Here a call asks once, within `ANSWER_S`, and leaves what it found in a sma
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import socket
@@ -22,7 +21,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import Request, urlopen
 
-from lookalike.files import read_json, write_text
+from lookalike.files import read_json, write_json
 from lookalike.paths import project_root
 
 ANSWER_S = 3.0  # a server that takes longer to say that it is there is away
@@ -72,7 +71,7 @@ def ask_server(within: float = ANSWER_S) -> str:
         f"MLflow: {uri} is away ({reason}); results do not depend on it, and "
         "`lookalike track sync` sends the runs when it is back"
     )
-    write_text(_record(), json.dumps({"uri": without_password(uri), "line": line}) + "\n")
+    write_json(_record(), {"uri": without_password(uri), "line": line})
     return line
 
 

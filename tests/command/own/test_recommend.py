@@ -1,6 +1,7 @@
 """``lookalike recommend``, as a person with a folder of classes calls it: one small run, and what is refused."""
 
 import json
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -12,7 +13,9 @@ from PIL import Image
 from figurines import PRESETS, write_figurines
 from lookalike.command import main
 from lookalike.command.own.recommending import training
+from lookalike.command.own.recommending.work import work_of
 from lookalike.own.recommend import schedule
+from lookalike.own.recommend.classes import read_classes
 from lookalike.own.recommend.schedule import Budget, Candidate
 
 FEW = {"train_classes": 9, "test_classes": 9, "images_per_class": (6,), "images_per_test_class": (6,)}
@@ -99,3 +102,25 @@ def test_wrong_input_is_one_line(project, run, capsys, line, said):
     assert told.err.startswith(f"lookalike: {said}") and told.err.count("\n") == 1
     assert told.out == ""
     assert not (project.root / "results").exists()
+
+
+def test_swapped_pictures_of_equal_size_and_time_are_other_work(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(project.root)
+    for place in range(12):
+        (tmp_path / "own" / f"class{place}").mkdir(parents=True)
+        for number in range(4):
+            path = tmp_path / "own" / f"class{place}" / f"{number}.bmp"
+            Image.new("RGB", (8, 8), (place, number, 0)).save(path)
+            os.utime(path, ns=(10**18, 10**18))
+
+    def name():
+        return work_of(read_classes(tmp_path / "own"), [], size_px=24).name
+
+    before = name()
+    assert name() == before
+    one, other = tmp_path / "own" / "class0" / "0.bmp", tmp_path / "own" / "class1" / "0.bmp"
+    spare = one.with_suffix(".part")
+    one.rename(spare)
+    other.rename(one)
+    spare.rename(other)
+    assert name() != before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.explanations.choice import methods_of
-from lookalike.files import write_text
+from lookalike.files import json_text, write_text
 from lookalike.own.explained import Explained, explain_hits
 from lookalike.own.models import OpenModel
 from lookalike.own.page import MOST_QUERIES, page
@@ -75,7 +74,10 @@ def print_search(
             print(f"lookalike: {error}", file=sys.stderr)
             continue
         found[each] = list(zip(hits, explain_hits(model, each, [hit.path for hit in hits], method=method), strict=True))
-    print(json.dumps(_as_data(gallery, found), indent=1) if as_json else printable(_as_text(gallery, found)))
+    if as_json:
+        print(json_text(_as_data(gallery, found), where="--json", indent=1))
+    else:
+        print(printable(_as_text(gallery, found)))
     if out is not None:
         write_text(out, printable(page(gallery, found)))
         shown = f", with {MOST_QUERIES} of {len(found)} queries" if len(found) > MOST_QUERIES else ""

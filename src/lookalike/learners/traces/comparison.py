@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+
+from lookalike.files import json_text
 
 Trace = Mapping[str, Sequence[float]]
 # Of the largest number of a quantity. Float64 rounds at 1e-16 and three steps keep that below 1e-11 on every processor
@@ -54,7 +55,8 @@ def as_text(traces: Mapping[str, Trace]) -> str:
         for name, trace in sorted(traces.items())
     }
     lines = [
-        f'"{name}": {{\n' + ",\n".join(f'  "{quantity}": {json.dumps(values)}' for quantity, values in trace.items())
+        f'"{name}": {{\n'
+        + ",\n".join(f'  "{quantity}": {json_text(values, where=name)}' for quantity, values in trace.items())
         for name, trace in rounded.items()
     ]
     return "{\n" + "\n},\n".join(lines) + "\n}\n}\n"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from lookalike.checks import workflow_extra
+from lookalike.files import json_text
 from lookalike.parameters import canonical
 
 STEPS = 32  # of the colour map
@@ -77,7 +77,7 @@ def view_key(view: Mapping[str, Any]) -> str:
 
 def assigned(target: str, value: object) -> str:
     """A line of JavaScript that gives a value to a name, which a page from disk can read, other than JSON."""
-    return f"{target} = {json.dumps(value, separators=(',', ':'), sort_keys=True, allow_nan=False)};\n"
+    return f"{target} = {json_text(value, where=target, separators=(',', ':'), sort_keys=True)};\n"
 
 
 def _described(row: Row) -> dict[str, Any]:
