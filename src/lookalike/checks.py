@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor
 
 MANY = 40  # names that a message still lists
@@ -53,6 +55,20 @@ def require_range(name: str, index: Tensor, end: int) -> None:
     """
     if index.numel() and not 0 <= int(index.min()) <= int(index.max()) < end:
         raise ValueError(f"{name} holds {int(index.min())} to {int(index.max())}, it must stay in [0, {end - 1}]")
+
+
+def require_new_folder(where: str, folder: Path) -> None:
+    """Refuse a folder that holds something already.
+
+    Args:
+        where: option at which it was given.
+        folder: that is to be made.
+
+    Raises:
+        ValueError: naming it.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{where} {folder}: {'holds files' if folder.is_dir() else 'is a file'}; name a new folder")
 
 
 def require_positive(name: str, value: float) -> None:

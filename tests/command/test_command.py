@@ -185,7 +185,7 @@ def list_other_rows(project):
 
 
 def damage_the_archive_in_place(project):
-    """A flipped byte that neither size nor time of change betrays, in a file known to be right."""
+    """A flipped byte that neither the size betrays nor the time of its content, in a file known to be right."""
     path = project / "store" / "old things" / "my birds.bin"
     times = path.stat()
     path.write_bytes(BIRDS[:-1] + bytes([BIRDS[-1] ^ 1]))
@@ -239,9 +239,10 @@ def test_resized_copies_are_verified_too_under_their_own_data_set(project, capsy
     assert text.endswith("1 fault\n")
 
 
-def test_a_damaged_archive_is_not_used_once_it_was_verified(project, unpacked, capsys):
-    damage_the_archive_in_place(project)
+def test_an_archive_that_was_verified_and_is_then_damaged_is_not_used(project, unpacked, capsys):
     assert "checksum verified" in of(output(capsys, "data", "status", "birds"), "birds")
+    damage_the_archive_in_place(project)
+    assert "not on disk" in of(output(capsys, "data", "status", "birds"), "birds")
     output(capsys, "data", "verify", "birds", code=1)
     assert "not on disk" in of(output(capsys, "data", "status", "birds"), "birds")
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import subprocess
 import sys
 from functools import cache
@@ -157,3 +158,21 @@ def test_preprocessing_is_what_the_model_takes(exported):
     image = opened().transform(picture)
     expected = (np.array([10, 200, 90]) / 255 - how["mean"]) / how["deviation"]
     assert np.allclose(image[:, 5, 5].numpy(), expected, atol=1e-5)
+
+
+def test_every_exported_file_can_be_read_by_others(exported):
+    _, done, folder = exported("avsl")
+    umask = os.umask(0)
+    os.umask(umask)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in done.files}
+    assert modes == dict.fromkeys(modes, 0o666 & ~umask)
+    assert (folder / "out").stat().st_mode & 0o777 == 0o777 & ~umask
+
+
+def test_weights_that_are_not_finite_are_not_exported(tmp_path):
+    model = opened()
+    with torch.no_grad():
+        model.network.head.weight[0, 0] = torch.nan
+    with pytest.raises(ValueError, match=r"head\.weight holds NaN or infinity"):
+        export_model(model, tmp_path / "out", store=tmp_path / "store")
+    assert list(tmp_path.iterdir()) == []

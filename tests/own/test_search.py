@@ -235,3 +235,35 @@ def test_a_model_that_makes_no_number_of_a_picture_is_refused_by_the_pictures_na
         model.network.head.bias[0] = torch.inf
     with pytest.raises(ValueError, match=r"001\.png, seen by untrained embedder: embedding holds NaN or infinity"):
         gallery.search(paths[1])
+
+
+@pytest.mark.parametrize(("kind", "way"), KINDS)
+def test_several_queries_are_seen_together_and_find_what_each_finds_alone(tmp_path, monkeypatch, kind, way):
+    paths = write_pictures(tmp_path / "pictures", 7)
+    gallery = open_gallery(opened(kind), tmp_path / "pictures", store=tmp_path / "store", way=way)
+    alone = [gallery.search(path, top=3) for path in paths]
+    seen = []
+    keep = searching._kept
+    monkeypatch.setattr(searching, "_kept", lambda model, way, images, some: seen.append(len(images)) or keep(
+        model, way, images, some
+    ))  # fmt: skip
+    together = gallery.search(paths, top=3)
+    assert seen == [7]
+    assert [[hit.path for hit in hits] for hits in together] == [[hit.path for hit in hits] for hits in alone]
+    for hits, others in zip(together, alone, strict=True):
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], abs=1e-5)
+    monkeypatch.setattr(searching, "BATCH", 3)
+    assert len(gallery.search(paths)) == 7 and seen[1:] == [3, 3, 1]
+    assert gallery.search([]) == []
+    assert gallery.search(str(paths[0]), top=3) == alone[0]
+
+
+def test_one_of_several_queries_that_cannot_be_read_is_named(tmp_path):
+    paths = write_pictures(tmp_path / "pictures", 3)
+    gallery = open_gallery(opened(), tmp_path / "pictures", store=tmp_path / "store")
+    with pytest.raises(ValueError, match=r"nowhere\.png: no readable picture"):
+        gallery.search([paths[0], tmp_path / "nowhere.png"])
+    with pytest.raises(ValueError, match=r"https://example.org/a.jpg: is an address"):
+        gallery.search("https://example.org/a.jpg")
+    with pytest.raises(ValueError, match="top=0: at least one"):
+        gallery.search(paths, top=0)

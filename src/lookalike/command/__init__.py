@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 import lookalike
-from lookalike.checks import workflow_extra
+from lookalike.checks import require_known, workflow_extra
 from lookalike.command.own.arguments import OVERLAY, add_commands
 from lookalike.paths import project_root
 
@@ -41,9 +42,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+class _Parser(argparse.ArgumentParser):
+    """Refuses in one line, which names what was typed and what is nearest to it."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does it, but that nothing stays unknown."""
+        known, rest = super().parse_known_args(args, namespace)
+        if rest:
+            word = rest[0].partition("=")[0]
+            if word.startswith("-"):
+                self._require("option", word, self._option_string_actions)
+            self.error(f"{rest[0]!r} is more than is asked for; `{self.prog} --help` shows what is")
+        return known, rest
+
+    def error(self, message: str) -> NoReturn:
+        """End with a line and status 2."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None:
+            self._require(action.option_strings[-1] if action.option_strings else "command", value, action.choices)
+
+    def _require(self, where: str, value: object, known: Iterable[str]) -> None:
+        try:
+            require_known(where, value, known)
+        except ValueError as error:
+            self.error(str(error))
+
+
 def _parser() -> argparse.ArgumentParser:
     text = "What is on disk, whether it is right, and what a call will cost."
-    parser = argparse.ArgumentParser(prog="lookalike", description=f"{text} Called in a project's folder.")
+    parser = _Parser(prog="lookalike", description=f"{text} Called in a project's folder.")
     parser.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
     groups = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
     text = "a new project: workflow, parameters and sources of this package, to call Snakemake in; anywhere"

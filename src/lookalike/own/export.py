@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lookalike.checks import workflow_extra
+from lookalike.checks import require_new_folder, workflow_extra
 from lookalike.files import read_json, write_json, write_tensors, write_text
 from lookalike.methods.avsl.model import AVSL
 from lookalike.own.models import OpenModel
@@ -62,8 +62,7 @@ def export_model(model: OpenModel, target: Path, *, folder: Path | None = None, 
             a network whose ONNX differs from torch by more than `TOLERANCE`.
         ImportError: without the extra ``workflow``, of which ONNX is a part.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ValueError(f"--to {target}: {'holds files' if target.is_dir() else 'is a file'}; name a new folder")
+    require_new_folder("--to", target)
     way = "graph" if isinstance(model.network, AVSL) else "cosine"
     gallery = open_gallery(model, folder, store=store, way=way) if folder else None
     seen = gallery.index.rows(torch.arange(len(gallery.index))) if gallery else None

@@ -19,15 +19,11 @@ from lookalike.data.checksums import file_digest
 from lookalike.learners.saved import load_model
 from lookalike.models.backbones import BACKBONES, build_network
 from lookalike.models.embedder import Embedder
+from lookalike.own.asked import UNTRAINED, check_model, weights_of
 from lookalike.own.of_timm import TimmTrunk, timm_names
 from lookalike.parameters import canonical
 from lookalike.training.images import transform
 
-UNTRAINED = "untrained:"
-FORMS = (
-    "the file of a finished training, results/<scale>/models/<recipe>/<dataset>/seed<seed>.safetensors, or "
-    "untrained:NAME[=FILE]"
-)
 PUBLISHED = "IMAGENET1K_V1"  # never DEFAULT, which changes with the version
 CROP_PX, RESIZE_PX = 224, 256  # what torchvision's weights are published for
 
@@ -71,6 +67,7 @@ def open_model(name: str, *, size_px: int | None = None, checkpoint: str = "best
     """
     if size_px is not None and size_px < 1:
         raise ValueError(f"size {size_px} px: images have a side of at least 1")
+    check_model(name)
     if name.startswith(UNTRAINED):
         network, digest, view = _untrained(name.removeprefix(UNTRAINED))
     else:
@@ -84,24 +81,18 @@ def open_model(name: str, *, size_px: int | None = None, checkpoint: str = "best
 
 def _trained(name: str, checkpoint: str) -> tuple[nn.Module, str, dict[str, Any]]:
     path = Path(name)
-    if not path.is_file():
-        known = path.suffix == ".safetensors"
-        reason = "no such file; a training that has not finished leaves none" if known else f"a model is {FORMS}"
-        raise ValueError(f"{name}: {reason}")
     network, about = load_model(path, checkpoint)
     return network, f"{checkpoint} of {file_digest(path)}", about["settings"]["test_image"]
 
 
 def _untrained(name: str) -> tuple[nn.Module, str, dict[str, Any]]:
-    kind, _, file = name.partition("=")
-    if file and not Path(file).is_file():
-        raise ValueError(f"{UNTRAINED}{name}: there is no file {file}")
+    kind, file = weights_of(UNTRAINED, name)
     of_torchvision = {*BACKBONES, *models.list_models(models)}
     if kind not in of_torchvision:
         require_known(UNTRAINED.removesuffix(":"), kind, of_torchvision | timm_names())
-    weights = str(Path(file).absolute()) if file else None
+    weights = str(file.absolute()) if file else None
     own = PUBLISHED if kind in of_torchvision else "of timm"
-    about = file_digest(Path(file)) if file else own
+    about = file_digest(file) if file else own
     view = {"resize_px": RESIZE_PX, "crop_px": CROP_PX}
     try:
         if kind in of_torchvision:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
 
 import torch
 from filelock import FileLock
@@ -14,6 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lookalike.files import require_finite
+from lookalike.own.asked import on_disk
 from lookalike.own.index import TOGETHER, Index, Part, Tensors, read_parts, tidied, write_part
 from lookalike.own.models import OpenModel
 from lookalike.own.pictures import Stamp, image_batches, pictures_in, read_image
@@ -56,25 +58,43 @@ class Gallery:
     unreadable: list[str] = field(default_factory=list)
     new: int = 0
 
-    @torch.inference_mode()
-    def search(self, query: Path, top: int = 10) -> list[Hit]:
+    @overload
+    def search(self, query: Path | str, top: int = 10) -> list[Hit]: ...
+
+    @overload
+    def search(self, query: Sequence[Path], top: int = 10) -> list[list[Hit]]: ...
+
+    def search(self, query: Path | str | Sequence[Path], top: int = 10) -> list[Hit] | list[list[Hit]]:
         """Pictures that look most like a query, which does not find itself.
 
         Args:
-            query: a picture file.
+            query: a picture file; or several, which the network sees together.
             top: number of pictures.
 
+        Returns:
+            The hits, best first; of several queries those of each, in their order.
+
         Raises:
-            ValueError: naming the query, if it cannot be read, or for fewer than one picture.
+            ValueError: naming the first query that cannot be read, or for fewer than one picture.
         """
+        if isinstance(query, Path | str):
+            return self._found([on_disk(query)], top)[0]
+        return self._found([on_disk(each) for each in query], top)
+
+    @torch.inference_mode()
+    def _found(self, queries: Sequence[Path], top: int) -> list[list[Hit]]:
         if top < 1:
             raise ValueError(f"top={top}: at least one picture is found")
-        _, way = way_of(self.model.network, self.way)
-        kept = _kept(self.model, way, read_image(self.model, query)[None], [query])
-        places, scores = way.first(self.model.network, kept, self.index, min(top + 1, len(self.index)))
-        found = [(self.folder / self.index.stamps[place].name, score) for place, score in _pairs(places, scores)]
-        others = [Hit(path, score) for path, score in found if not _is_same(path, query)]
-        return others[:top]
+        network, (_, way), found = self.model.network, way_of(self.model.network, self.way), list[list[Hit]]()
+        for start in range(0, len(queries), BATCH):
+            some = queries[start : start + BATCH]
+            kept = _kept(self.model, way, torch.stack([read_image(self.model, each) for each in some]), some)
+            for row, query in enumerate(some):
+                of_query = {name: each[row : row + 1] for name, each in kept.items()}
+                first = _pairs(*way.first(network, of_query, self.index, min(top + 1, len(self.index))))
+                hits = [Hit(self.folder / self.index.stamps[place].name, score) for place, score in first]
+                found.append([hit for hit in hits if not _is_same(hit.path, query)][:top])
+        return found
 
 
 @torch.inference_mode()

@@ -58,7 +58,7 @@ def test_two_files_of_one_network_are_told_apart_and_any_classifier_gets_its_las
     ("given", "said"),
     [
         ("squeezenet1_1", "is NAME=FILE"),
-        ("squeezenet=a.pth", "unknown 'squeezenet', did you mean 'squeezenet1_[01]'"),
+        ("squeezenet={weights}", "unknown 'squeezenet', did you mean 'squeezenet1_[01]'"),
         ("squeezenet1_1=nowhere.pth", "there is no file nowhere.pth"),
         ("resnet18={weights}", "do not fit resnet18"),
     ],

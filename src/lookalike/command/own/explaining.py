@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from lookalike.explanations.choice import methods_of
 from lookalike.explanations.images import ROLES
 from lookalike.files import write_json
 from lookalike.own.explained import explain_files
@@ -13,6 +14,16 @@ from lookalike.own.page import draw
 from lookalike.own.told import as_data
 
 PICTURE, DATA = "explanation.png", "explanation.json"
+
+
+def check_method(model: OpenModel, name: str | None) -> None:
+    """Refuse a method of `lookalike.explain` that is another kind of model's.
+
+    Raises:
+        ValueError: naming those that explain this one.
+    """
+    if name is not None and name not in (known := methods_of(model.network)):
+        raise ValueError(f"--method {name}: does not explain this model; {', '.join(known)} can")
 
 
 def print_explanation(model: OpenModel, paths: Sequence[Path], *, method: str | None, out: Path | None) -> None:
@@ -25,11 +36,9 @@ def print_explanation(model: OpenModel, paths: Sequence[Path], *, method: str | 
         out: folder to write `PICTURE` and `DATA` to.
 
     Raises:
-        ValueError: for pictures that cannot be read, a method that does not explain the model, or a file in the place
-            of the folder.
+        ValueError: for pictures that cannot be read, or a method that does not explain the model.
     """
-    if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"--out {out}: is a file; it must be a folder, for {PICTURE} and {DATA}")
+    check_method(model, method)
     explained = explain_files(model, paths, method=method)
     print(explained.words)
     if out is not None:

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import require_known
-from lookalike.explanations.choice import methods_of
+from lookalike.command.own.explaining import check_method
 from lookalike.files import json_text, write_text
 from lookalike.own.explained import Explained, explain_hits
 from lookalike.own.models import OpenModel
 from lookalike.own.page import MOST_QUERIES, page
 from lookalike.own.pictures import pictures_in
-from lookalike.own.ranking import WAYS
+from lookalike.own.ranking import WAYS, ways_of
 from lookalike.own.search import Gallery, Hit, open_gallery
 from lookalike.own.told import as_data
 from lookalike.text import counted, printable
@@ -52,14 +51,10 @@ def print_search(
     Raises:
         ValueError: for pictures or folders that cannot be read, or a way or method that is not the model's.
     """
-    if not query.exists():
-        raise ValueError(f"{query}: no such picture or folder")
-    if top < 1:
-        raise ValueError(f"--top {top}: at least one picture is found")
-    if method is not None:
-        require_known("method", method, methods_of(model.network))
-    if out is not None and out.suffix != ".html":
-        raise ValueError(f"--out {out}: the page is an .html file; --json prints JSON")
+    if way is not None and way not in ways_of(model.network):
+        known = " or ".join(ways_of(model.network))
+        raise ValueError(f"--by {way}: not of this model, whose pictures are compared by {known}")
+    check_method(model, method)
     queries = [query / stamp.name for stamp in pictures_in(query)] if query.is_dir() else [query]
     gallery = open_gallery(model, folder or (query if query.is_dir() else query.parent), store=store, way=way)
     _tell_unreadable(gallery)

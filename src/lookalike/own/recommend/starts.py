@@ -13,7 +13,8 @@ from torchvision import models
 
 from lookalike.checks import require_known
 from lookalike.models.backbones import BACKBONES, build_network, load_weights
-from lookalike.own.models import CROP_PX, RESIZE_PX, UNTRAINED, last_map
+from lookalike.own.asked import UNTRAINED, check_size, given_weights
+from lookalike.own.models import CROP_PX, RESIZE_PX, last_map
 
 TINY = "tiny"  # the project's own, which is always there
 TINY_WEIGHTS = "params/starts/tiny.safetensors"
@@ -57,8 +58,7 @@ def starts_at_hand(given: Sequence[str], *, size_px: int) -> list[Start]:
     Raises:
         ValueError: for another form, an unknown network, a file that is not there, or weights that do not fit.
     """
-    if size_px < 1:
-        raise ValueError(f"--size {size_px}: pictures have a side of at least 1 pixel")
+    check_size(size_px)
     found: list[Start] = []
     for text in given:
         found.append(_given(text, size_px, {each.name for each in found}))
@@ -72,13 +72,9 @@ def starts_at_hand(given: Sequence[str], *, size_px: int) -> list[Start]:
 
 
 def _given(text: str, size_px: int, taken: set[str]) -> Start:
-    name, _, file = text.partition("=")
-    if not file:
-        raise ValueError(f"--weights {text}: is NAME=FILE, such as squeezenet1_1=weights/squeezenet1_1.pth")
+    name, file = given_weights(text)
     require_known("--weights", name, {*BACKBONES, *models.list_models(models)})
-    path = Path(file).absolute()
-    if not path.is_file():
-        raise ValueError(f"--weights {text}: there is no file {file}")
+    path = file.absolute()
     backbone = _backbone(name, str(path))
     load_weights(build_network(name), name, str(path))  # so that a file of another network is refused now
     names = (name, f"{name} ({path.stem})", *(f"{name} ({path.stem}, {number})" for number in range(2, len(taken) + 2)))

@@ -12,6 +12,7 @@ from lookalike.command.own.recommending.saying import next_lines, shown, terms
 from lookalike.command.own.recommending.training import chosen_trainings, train, trained, untrained
 from lookalike.command.own.recommending.work import DATASET, GOES_ON, work_of
 from lookalike.files import write_json, write_text
+from lookalike.own.asked import check_request
 from lookalike.own.recommend.classes import read_classes
 from lookalike.own.recommend.confusion import confused
 from lookalike.own.recommend.page import Report, data, page, text
@@ -35,10 +36,8 @@ def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any)
         asked: as for `report_of`.
 
     Raises:
-        ValueError: as `report_of`, for another ending of the page, and where the call is stopped.
+        ValueError: as `report_of`, and where the call is stopped.
     """
-    if out is not None and out.suffix != ".html":
-        raise ValueError(f"--out {out}: the page is an .html file; the JSON lies beside it")
     try:
         with listening():
             report, written = report_of(folder, **asked)
@@ -75,10 +74,7 @@ def report_of(
             hours, sizes or names that cannot be.
     """
     began = time.monotonic()
-    if not hours > 0:
-        raise ValueError(f"--hours {hours:g}: it takes time above 0")
-    if cores is not None and cores < 1:
-        raise ValueError(f"--cores {cores}: at least 1 is needed")
+    check_request(hours=hours, weights=weights, size_px=size_px, cores=cores)
     classes = read_classes(folder, most=pictures_per_class)
     size = (SIZE_PX_GPU if visible_devices() else SIZE_PX) if size_px is None else size_px
     work = work_of(classes, starts_at_hand(weights, size_px=size), size_px=size)
