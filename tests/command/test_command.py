@@ -239,7 +239,7 @@ def test_resized_copies_are_verified_too_under_their_own_data_set(project, capsy
     assert text.endswith("1 fault\n")
 
 
-def test_an_archive_that_was_verified_and_is_then_damaged_is_not_used(project, unpacked, capsys):
+def test_a_damaged_archive_is_not_used_once_it_was_verified(project, unpacked, capsys):
     assert "checksum verified" in of(output(capsys, "data", "status", "birds"), "birds")
     damage_the_archive_in_place(project)
     assert "not on disk" in of(output(capsys, "data", "status", "birds"), "birds")
