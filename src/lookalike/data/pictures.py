@@ -21,7 +21,7 @@ from lookalike.data.archives import workspace
 from lookalike.data.junk import HEIF_SUFFIXES, UNREAD_SUFFIXES
 from lookalike.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
 from lookalike.data.roles import LEFT_OUT
-from lookalike.files import read_json, write_json
+from lookalike.files import read_json, state_of, write_json
 from lookalike.text import counted
 
 LOG = logging.getLogger(__name__)
@@ -225,7 +225,7 @@ def copy_faults(copy: Path, *, sizes_only: bool = False) -> list[str]:
 
     Args:
         copy: a folder that ``resized_copy`` made.
-        sizes_only: compare sizes and not bytes, which takes seconds instead of minutes.
+        sizes_only: compare sizes, and bytes of files alone that were changed since, in seconds instead of minutes.
     """
     try:
         frame, record = read_manifest(copy / MANIFEST), read_json(copy / RECORD)
@@ -267,15 +267,18 @@ def _resized(picture: Image.Image, side: int) -> Image.Image:
 
 
 def _other_sizes(frame: pd.DataFrame, copy: Path) -> list[str]:
-    faults = []
+    """As `altered_files`, but of files that were last changed before the copy was recorded the size alone."""
+    faults, later, recorded = [], [], state_of((copy / RECORD).stat())[-1]
     for path, size in zip(frame["path"], frame["bytes"], strict=True):
         copied = copy / path
-        actual = copied.stat().st_size if copied.is_file() else None
+        actual, _, changed = state_of(copied.stat()) if copied.is_file() else (None, 0, 0)
         if actual != size:
             faults.append(
                 f"{copied} does not exist" if actual is None else f"{copied} has {actual} bytes instead of {size}"
             )
-    return faults
+        elif changed > recorded:
+            later.append(path)
+    return faults + altered_files(frame[frame["path"].isin(later)], copy)
 
 
 def _check_settings(side: int, encoding: str, broken: str) -> None:
