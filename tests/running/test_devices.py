@@ -6,6 +6,7 @@ import sys
 from contextlib import ExitStack
 
 import pytest
+import torch
 
 from lookalike.running.devices import loading_threads, own_device, visible_devices
 
@@ -26,10 +27,55 @@ def test_device_files_are_counted_where_nothing_else_is_said_as_cuda_does_whatev
     assert visible_devices({}, tmp_path) == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize(("value", "devices"), [("", []), ("-1", []), ("1", ["1"]), ("0, 3", ["0", "3"])])
-def test_the_environment_decides_where_it_says_something(tmp_path, value, devices):
-    (tmp_path / "nvidia0").touch()
+LISTS = {
+    "": [],
+    "-1": [],
+    "1": ["1"],
+    "0, 3": ["0", "3"],
+    # The list ends before the first name of no device.
+    "NoDevFiles": [],
+    "none": [],
+    "0,-1,1": ["0"],
+    "0,,1": ["0"],
+    "2, none, 1": ["2"],
+    "1,4,0": ["1"],
+    # CUDA reads a number as far as it goes.
+    " 2 ,1": ["2", "1"],
+    "01,2gpu,+3": ["1", "2", "3"],
+    # A device that is named twice hides all.
+    "0,0": [],
+    "1,2,01": [],
+    "GPU-a,GPU-a": [],
+    # All names are of the first one's kind.
+    "GPU-8932f937,GPU-d72c4106": ["GPU-8932f937", "GPU-d72c4106"],
+    "MIG-5c89a701,MIG-GPU-5c89a701/1/0": ["MIG-5c89a701", "MIG-GPU-5c89a701/1/0"],
+    "GPU-8932f937,0": ["GPU-8932f937"],
+    "0,GPU-8932f937": ["0"],
+}
+
+
+@pytest.mark.parametrize(("value", "devices"), LISTS.items())
+def test_the_environment_decides_where_it_says_something_by_the_rule_of_cuda(tmp_path, monkeypatch, value, devices):
+    for number in range(4):
+        (tmp_path / f"nvidia{number}").touch()
     assert visible_devices({"CUDA_VISIBLE_DEVICES": value}, tmp_path) == devices
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    of_torch = torch.cuda._parse_visible_devices()  # what CUDA itself would say, but for how many there are
+    assert [str(device) for device in of_torch][: len(devices)] == devices
+    if "4" not in value:
+        assert len(of_torch) == len(devices)
+
+
+def test_a_number_counts_where_the_driver_has_no_files(tmp_path):
+    assert visible_devices({"CUDA_VISIBLE_DEVICES": "4,7"}, tmp_path) == ["4", "7"]
+
+
+@pytest.mark.parametrize("value", ["NoDevFiles", "none", "0,0"])
+def test_where_no_device_is_named_jobs_ask_for_none_and_load_as_on_the_processor(monkeypatch, value):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert loading_threads() == 8
+    with pytest.raises(ValueError, match="no CUDA device is visible"), own_device(1):
+        pass
 
 
 @pytest.mark.parametrize("allocation", [{}, {"SLURM_JOB_ID": "17"}], ids=["no scheduler", "one allocation of SLURM"])

@@ -8,6 +8,7 @@ device has one place, or as many as the variable `SHARING` says: small trainings
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -25,17 +26,32 @@ def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: 
     """Identifiers of the CUDA devices this process may use.
 
     Args:
-        environment: ``CUDA_VISIBLE_DEVICES`` in it decides where it is set; empty or ``-1`` hides all devices.
+        environment: ``CUDA_VISIBLE_DEVICES`` in it decides where it is set, by CUDA's own rule. The list ends before
+            the first name of no device: ``-1``, ``none``, a number too large. A device that is named twice hides all.
         device_folder: where the driver's device files are, ``nvidia0``, ``nvidia1``, ...
 
     Returns:
         Identifiers as ``CUDA_VISIBLE_DEVICES`` takes them; empty where there is no device.
     """
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
-    if chosen is not None:
-        return [name.strip() for name in chosen.split(",") if name.strip() not in ("", "-1")]
     # Counted, as CUDA does: a container keeps the host's name of a file, and may have nvidia3 alone.
-    return [str(number) for number in range(device_files(device_folder))]
+    there = device_files(device_folder)
+    if chosen is None:
+        return [str(number) for number in range(there)]
+    kind = chosen[:4] if chosen.startswith(("GPU-", "MIG-")) else ""  # all names are of the first one's kind
+    devices: list[str] = []
+    for name in chosen.split(","):
+        number = re.match(r"\s*\+?(\d+)", name)  # CUDA reads `1gpu` as 1
+        if kind:
+            device = name if name.startswith(kind) else ""
+        else:  # a driver without files, as that of WSL, does not tell how many there are
+            device = str(int(number[1])) if number and (int(number[1]) < there or not there) else ""
+        if not device:
+            break
+        if device in devices:
+            return []
+        devices.append(device)
+    return devices
 
 
 def device_files(folder: Path = Path("/dev")) -> int:
