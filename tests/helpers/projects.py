@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import warm_calls
+from lookalike.running.repository import is_own
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "workflow", "params", "profiles", "dvc.yaml", "environment.yml", ".dvc/config", ".dvcignore")
@@ -42,8 +43,8 @@ def committed(name: str) -> str:
     README's first line makes tables anew in the same folder, and on another processor with other digits. Without git,
     as in an unpacked ZIP, the file is the committed one until a call has made it.
     """
-    held = subprocess.run(["git", "show", f":results/{name}"], cwd=ROOT, capture_output=True)
-    if held.returncode == 0:
+    held = subprocess.run(["git", "show", f":./results/{name}"], cwd=ROOT, capture_output=True)
+    if held.returncode == 0 and is_own(ROOT):  # and not another's, that this folder lies in
         return held.stdout.decode()
     scale, _, file = name.partition("/")
     if (ROOT / "results" / scale / "records" / f"{file}.record").exists():

@@ -88,16 +88,17 @@ def test_a_second_clone_pulls_what_the_first_one_made_from_a_bucket(tmp_path, bu
 @pytest.fixture
 def failing(tmp_path, monkeypatch):
     """A project without a git folder whose one stage can be made to fail."""
-    (tmp_path / "params").mkdir()
-    (tmp_path / "Snakefile").touch()
-    (tmp_path / ".snakemake").mkdir()
-    monkeypatch.chdir(tmp_path)
-    run(tmp_path, "dvc", "init", "--no-scm", "--quiet")
-    (tmp_path / ".dvc" / "config").write_text("[core]\n    analytics = false\n")
+    root = tmp_path / "vendor" / "project"
+    (root / "params").mkdir(parents=True)
+    (root / "Snakefile").touch()
+    (root / ".snakemake").mkdir()
+    monkeypatch.chdir(root)
+    run(root, "dvc", "init", "--no-scm", "--quiet")
+    (root / ".dvc" / "config").write_text("[core]\n    analytics = false\n")
 
     def fail(command):
-        (tmp_path / "dvc.yaml").write_text(f"stages: {{split: {{cmd: {command!r}}}}}\n")
-        return tmp_path
+        (root / "dvc.yaml").write_text(f"stages: {{split: {{cmd: {command!r}, deps: [Snakefile]}}}}\n")
+        return root
 
     return fail
 
@@ -122,12 +123,48 @@ def test_without_a_git_folder_data_are_made_all_the_same(failing):
     reproduce("split", ["made"])
 
 
+@pytest.mark.parametrize("ignored", ["vendor/", "*.lock", "dvc.yaml", "*", "Snakefile"])
+def test_below_another_repository_data_are_made_whatever_that_one_ignores(failing, tmp_path, ignored):
+    root = failing("touch made")
+    run(tmp_path, "git", "init", "--quiet")
+    (tmp_path / ".gitignore").write_text(f"{ignored}\n")
+    reproduce("split", ["made"])
+    assert (root / "made").exists()
+    reproduce("split", ["made"])
+
+
+@pytest.mark.parametrize("by", ["project", "person"])
+def test_in_a_repository_of_its_own_data_are_made_though_a_rule_ignores_locks(failing, tmp_path, monkeypatch, by):
+    root = failing("touch made")
+    run(tmp_path, "git", "init", "--quiet")
+    run(tmp_path, "git", "add", "--force", "vendor")
+    if by == "project":
+        (root / ".gitignore").write_text("*.lock\n")
+    else:
+        (tmp_path / "rules").write_text("*.lock\n")
+        (tmp_path / ".gitconfig").write_text(f"[core]\nexcludesFile = {tmp_path}/rules\n")
+        monkeypatch.setenv("HOME", str(tmp_path))
+    reproduce("split", ["made"])
+    assert (root / "made").exists()
+
+
+def test_in_a_repository_of_its_own_dvc_works_with_git(failing, tmp_path):
+    root = failing("touch made")
+    run(tmp_path, "git", "init", "--quiet")
+    run(tmp_path, "git", "add", "vendor")
+    reproduce("split", ["made"])
+    assert not (root / ".dvc" / "config.local").exists()
+
+
 def test_the_reason_is_the_last_error_of_the_stage_else_dvcs_own():
     stage = "lookalike.data.download.DownloadError: sop.zip cannot be fetched: it has no address\n"
     dvc = "ERROR: failed to reproduce 'split@sop': failed to run: python -m x, exited with 1\n"
     assert reason("Running stage\n", f"Traceback\n{stage}{dvc}") == "sop.zip cannot be fetched: it has no address"
     assert reason("", f"KeyError: 'x'\n{dvc}") == "KeyError: 'x'"
     assert reason("", dvc).startswith("failed to reproduce 'split@sop'")
+    unforeseen = "ERROR: unexpected error - [Errno 30] Read-only file system: '/var/tmp/dvc'\n\n"
+    unforeseen += "Having any troubles? Hit us up at https://dvc.org/support, we are always happy to help!\n"
+    assert reason("", unforeseen) == "unexpected error - [Errno 30] Read-only file system: '/var/tmp/dvc'"
 
 
 @pytest.mark.nightly

@@ -12,7 +12,9 @@ from filelock import FileLock
 
 from lookalike.paths import project_root
 from lookalike.running.ending import end_descendants
+from lookalike.running.repository import ignores, is_own
 
+_CLOSING = "Having any troubles?"  # DVC's last line below an error that it did not foresee
 # How Python ends a traceback: the class of the error, with its module, and its message.
 _ERROR = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message>.+)$", re.MULTILINE)
 
@@ -20,8 +22,9 @@ _ERROR = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception)): (?P<message
 def reproduce(stage: str, outputs: list[str], *, archives: str = "", processes: int = 1) -> None:
     """Bring one stage of ``dvc.yaml`` up to date; its outputs exist afterwards.
 
-    What lies in DVC's cache is checked out rather than made again. A project without a ``.git`` folder, unpacked from
-    an archive, is one without version control to DVC.
+    What lies in DVC's cache is checked out rather than made again. A project that no git repository tracks, as one
+    unpacked from an archive, is one without version control to DVC, which works on no file that git ignores: the rules
+    may be those of a repository above it, or of the person.
 
     Args:
         stage: its name, with ``@`` and the item for a stage of several.
@@ -34,7 +37,7 @@ def reproduce(stage: str, outputs: list[str], *, archives: str = "", processes: 
     """
     root = project_root()
     with FileLock(root / ".snakemake" / "dvc.lock"):  # DVC refuses a second command instead of waiting
-        if not _under_git(root) and not _knows_no_git(root):
+        if not _knows_no_git(root) and (not is_own(root) or ignores(root, "dvc.yaml", "dvc.lock")):
             _dvc("config", "--local", "core.no_scm", "true")
         _dvc("repro", stage, LOOKALIKE_ARCHIVES=archives, LOOKALIKE_PROCESSES=str(processes))
         if any(not (root / output).exists() for output in outputs):
@@ -50,12 +53,9 @@ def reason(output: str, errors: str) -> str:
     if of_the_stage:
         kind, message = of_the_stage[-1].group("kind", "message")
         return message if kind == "ValueError" or "." in kind else f"{kind}: {message}"
-    lines = [line.strip() for line in (errors if errors.strip() else output).splitlines() if line.strip()]
+    lines = [line.strip() for line in (errors if errors.strip() else output).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(_CLOSING)]
     return lines[-1].removeprefix("ERROR: ") if lines else "no message"
-
-
-def _under_git(root: Path) -> bool:
-    return any((folder / ".git").exists() for folder in (root, *root.parents))
 
 
 def _knows_no_git(root: Path) -> bool:

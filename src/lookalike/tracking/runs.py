@@ -7,7 +7,6 @@ What counts are the files below ``results/``. A server that fails is reported in
 from __future__ import annotations
 
 import platform
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from lookalike.files import about_model
 from lookalike.paths import project_root
+from lookalike.running.repository import commit
 from lookalike.tracking.client import connect, find, flat, identity_of
 from lookalike.tracking.sending import (
     complete,
@@ -162,10 +162,5 @@ def _environment() -> dict[str, str]:
 
     from lookalike.running.machine import device_name, job_device
 
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        commit = subprocess.run(command, cwd=project_root(), capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:  # no git here
-        commit = ""
-    hardware = device_name(job_device())
-    return {"commit": commit or "unknown", "hardware": hardware, "torch": torch.__version__, "host": platform.node()}
+    hardware, made_of = device_name(job_device()), commit(project_root())
+    return {"commit": made_of, "hardware": hardware, "torch": torch.__version__, "host": platform.node()}
