@@ -17,9 +17,12 @@ def project_root() -> Path:
     parameter files also work from a notebook in another folder.
 
     Raises:
-        ValueError: if there is neither.
+        ValueError: if there is neither, or the working directory is gone.
     """
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise ValueError("the folder of this call has been removed: `cd` into the project's folder again") from None
     for folder in (here, *here.parents):
         if (folder / "Snakefile").is_file() and (folder / "params").is_dir():
             return folder

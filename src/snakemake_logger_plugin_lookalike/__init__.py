@@ -3,7 +3,8 @@
 Snakemake imports its plugins before it parses the command line, the only hook that early: here targets at the end of
 the line are moved to its front (list options such as ``--resources`` swallow every word after them), and a call from a
 sub-folder is one of the project. All of this only in a project whose default profile chooses this plugin as its
-logger; the calls of others are left alone, though the package is installed beside them.
+logger; the calls of others are left alone, though the package is installed beside them. What the surroundings of such a
+call lack is looked after here, too, before Snakemake and its jobs miss it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from lookalike.running.interventions import is_plain
+from lookalike.running.surroundings import prepare, require_writable
 from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first
 from snakemake_logger_plugin_lookalike.handler import LogHandler
 from snakemake_logger_plugin_lookalike.settings import LogHandlerSettings
@@ -22,13 +24,20 @@ __all__ = ["LogHandler", "LogHandlerSettings", "targets_first"]
 
 def _prepare() -> None:
     program = Path(sys.argv[0])
-    if is_plain():
-        return
     if program.name != "snakemake" and program.parts[-2:] != ("snakemake", "__main__.py"):
         return
     here = Path.cwd()
     root = asking_project(sys.argv[1:], here)
     if root is None:
+        return
+    try:
+        for line in prepare(root):
+            print(line, file=sys.stderr)
+        if not {"-h", "--help", "-v", "--version"} & {*sys.argv}:
+            require_writable(root)
+    except ValueError as error:
+        sys.exit(str(error))
+    if is_plain():
         return
     arguments = targets_first(sys.argv[1:])
     if not has_snakefile(here) and not {"-s", "-d"} & {word[:2] for word in arguments if not word.startswith("--")}:

@@ -39,7 +39,9 @@ class Terminal:
         os.dup2(writing, 2)
         os.close(writing)
         self._usual = sys.stderr
-        self.stream = sys.stderr = os.fdopen(terminal, "w", buffering=1)
+        # As Python's own, which can print the name of any file.
+        encoding, errors = sys.stderr.encoding, "backslashreplace"
+        self.stream = sys.stderr = os.fdopen(terminal, "w", buffering=1, encoding=encoding, errors=errors)
 
     def read(self) -> None:
         """Pass on what jobs have printed up to now."""

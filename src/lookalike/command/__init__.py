@@ -15,6 +15,7 @@ import lookalike
 from lookalike.checks import require_known, workflow_extra
 from lookalike.command.own.arguments import OVERLAY, add_commands
 from lookalike.paths import project_root
+from lookalike.running.surroundings import prepare
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,8 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        if options.run is not _on_init:
-            project_root()  # every other command reads one
+        if options.run is not _on_init:  # every other command reads a project
+            for line in prepare(project_root()):
+                print(f"lookalike: {line}", file=sys.stderr)
         with workflow_extra():
             return int(options.run(options))
     except OSError as error:

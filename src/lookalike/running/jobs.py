@@ -159,7 +159,7 @@ def _one_line(error: Exception, log: str) -> str:
 def _output_to(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
-        path.open("w", buffering=1, encoding="utf-8") as stream,
+        path.open("w", buffering=1, encoding="utf-8", errors="backslashreplace") as stream,
         contextlib.redirect_stdout(stream),
         contextlib.redirect_stderr(stream),
         warnings_marked(stream),

@@ -59,10 +59,7 @@ def identity_in(tags: Mapping[str, str]) -> tuple[str, ...]:
 
 def user() -> str:
     """Who makes runs here."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may have no name for its user
-        return str(os.getuid())
+    return getpass.getuser()
 
 
 def is_own(run: Any) -> bool:
