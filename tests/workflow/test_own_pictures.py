@@ -94,7 +94,7 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
         shutil.copy(min(folder.glob("*.jpg")), street / name / "0.jpg")
     shutil.copy(min(folders[5].glob("*.jpg")), tmp_path / "query.jpg")
     monkeypatch.chdir(tmp_path)
-    lines = re.findall(r"^    lookalike (.+)$", DOCUMENT.read_text(), re.MULTILINE)
+    lines = re.findall(r"^lookalike (.+)$", DOCUMENT.read_text(), re.MULTILINE)
     assert len(lines) == 6
     for line in lines:
         if not line.startswith("recommend "):  # which takes as long as it says; the next test does it
@@ -122,7 +122,7 @@ def test_the_documented_recommendation_runs_as_printed(project, tmp_path, monkey
     monkeypatch.chdir(project.root)
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "no hub"))
     monkeypatch.setattr(schedule, "BUDGETS", (Budget(10**6, 3, False, 1),))  # trainings are tests/command/own's
-    (line,) = re.findall(r"^    lookalike (recommend .+)$", DOCUMENT.read_text(), re.MULTILINE)
+    (line,) = re.findall(r"^lookalike (recommend .+)$", DOCUMENT.read_text(), re.MULTILINE)
     assert main(line.split()) == 0
     assert "nothing was trained" in capsys.readouterr().out
     answer = json.loads((project.root / "answer.json").read_text())
