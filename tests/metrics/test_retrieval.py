@@ -8,12 +8,14 @@ import pytest
 import torch
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 
+from lookalike.metrics.names import AVERAGE_PRECISIONS
 from lookalike.metrics.positives import count_positives
 from lookalike.metrics.retrieval import (
     retrieval_metrics,
     retrieval_metrics_from_embeddings,
     retrieval_metrics_from_ranking,
 )
+from projects import ROOT
 
 
 def ranking_by_loops(similarity, *, self_match):
@@ -585,3 +587,99 @@ def test_rankings_and_class_sizes_that_do_not_fit_are_refused():
             class_sizes=torch.tensor([0, 0]),
             ks=(1,),
         )
+
+
+def trapezoids_by_loops(similarity, labels, cameras):
+    """mAP as the evaluation of CUHK03-NP sums it up, item after item: trapezoids below precision over recall."""
+    areas = []
+    for row, label, camera in zip(similarity.tolist(), labels[0].tolist(), cameras[0].tolist(), strict=True):
+        order = sorted(range(len(row)), key=lambda j, row=row: (-row[j], j))
+        kinds = [(int(labels[1][j]) == label, int(cameras[1][j]) == camera) for j in order]
+        good = [same for same, seen in kinds if not (same and seen)]  # what the query's own camera saw takes no rank
+        if not any(good):
+            continue
+        area, found, recall, precision = 0.0, 0, 0.0, 1.0
+        for rank, is_good in enumerate(good, start=1):
+            found += is_good
+            new_recall, new_precision = found / sum(good), found / rank
+            area += (new_recall - recall) * (precision + new_precision) / 2
+            recall, precision = new_recall, new_precision
+        areas.append(area)
+    return sum(areas) / len(areas)
+
+
+def seen_persons(seed, *, persons, spread, per_camera=4):
+    """Similarities of a query per person and camera to a gallery in the form of CUHK03-NP, labels and cameras."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = [torch.arange(persons).repeat_interleave(2), torch.arange(persons).repeat_interleave(2 * per_camera)]
+    cameras = [torch.arange(2).repeat(persons), torch.arange(2).repeat_interleave(per_camera).repeat(persons)]
+    centres = torch.randn(persons, 16, generator=generator, dtype=torch.float64)
+    places = [
+        centres[each] + spread * torch.randn(len(each), 16, generator=generator, dtype=torch.float64) for each in labels
+    ]
+    return cosine(*places), labels, cameras
+
+
+def map_of_persons(similarity, labels, cameras, **options):
+    found = retrieval_metrics(
+        similarity, *labels, ks=(1,), self_match=False, query_cameras=cameras[0], gallery_cameras=cameras[1], **options
+    )
+    return found["mAP"]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_map_of_trapezoids_is_that_of_the_evaluation_of_cuhk03_np(seed, spread):
+    persons = seen_persons(seed, persons=9, spread=spread)
+    expected = trapezoids_by_loops(*persons)
+    assert map_of_persons(*persons, average_precision="trapezoids") == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("spread", "ours", "theirs"), [(0.55, 69.5, 67.3), (0.6, 59.3, 56.5)])
+def test_of_persons_found_as_in_print_trapezoids_have_two_to_three_points_less_as_the_fidelity_document_says(
+    spread, ours, theirs
+):
+    persons = seen_persons(0, persons=700, spread=spread)
+    found = [100 * map_of_persons(*persons, average_precision=kind) for kind in AVERAGE_PRECISIONS]
+    assert [round(each, 1) for each in found] == [ours, theirs]
+    assert f"{theirs} for {ours}" in (ROOT / "params" / "fidelity" / "sam.yaml").read_text()
+
+
+def test_trapezoids_change_map_and_no_other_metric_and_levels_follow():
+    similarity, query_labels, gallery_labels = random_case(3)
+    levels = {"fine": (query_labels, gallery_labels)}  # whose average precision is counted in another way
+    arguments = {"ks": (1, 3), "self_match": False, "levels": levels}
+    hits, trapezoids = (
+        retrieval_metrics(similarity, query_labels, gallery_labels, **arguments, average_precision=kind)
+        for kind in AVERAGE_PRECISIONS
+    )
+    assert {name for name in hits if hits[name] != trapezoids[name]} == {"mAP", "mAP_fine"}
+    assert trapezoids["mAP"] == pytest.approx(trapezoids["mAP_fine"], abs=1e-12)
+    labels, cameras = (query_labels, gallery_labels), (torch.zeros_like(query_labels), torch.ones_like(gallery_labels))
+    assert trapezoids["mAP"] == pytest.approx(trapezoids_by_loops(similarity, labels, cameras), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "areas"),
+    [
+        ([1, 2], [1, 1]),
+        ([1, 3], [1, (2 / 3 + 1 / 2) / 2]),
+        ([2, 3], [(1 / 2 + 0) / 2, (2 / 3 + 1 / 2) / 2]),
+    ],
+)
+def test_a_positive_adds_the_mean_of_its_precision_and_of_the_one_before_it(ranks, areas):
+    hit = torch.tensor([[rank in ranks for rank in (1, 2, 3)]])
+    found = retrieval_metrics(
+        torch.tensor([[3.0, 2.0, 1.0]]),
+        torch.ones(1, dtype=torch.int64),
+        hit[0].long(),
+        ks=(1,),
+        self_match=False,
+        average_precision="trapezoids",
+    )
+    assert found["mAP"] == pytest.approx(sum(areas) / 2, abs=1e-12)
+
+
+def test_another_kind_of_average_precision_is_refused():
+    with pytest.raises(ValueError, match=r"average_precision: unknown 'trapezoid', did you mean 'trapezoids'\?"):
+        retrieval_metrics(*random_case(0), ks=(1,), self_match=False, average_precision="trapezoid")

@@ -40,6 +40,14 @@ def test_the_network_of_a_table_with_one_of_its_own_is_looked_at_untrained(paper
     assert (train["backbone"]["last_stride"], train["test_image"]["crop_px"]) == (1, [384, 128])
 
 
+def test_they_have_the_map_of_their_table(params):
+    spoil(params / "recipes" / "sam.yaml", "  pcb:\n", "  pcb:\n    evaluate: {average_precision: trapezoids}\n")
+    plan = Plan(MINI)
+    for run in plan.runs_of("sam_3").itertuples():
+        assert plan.settings(run.recipe, run.dataset)["evaluate"]["average_precision"] == "trapezoids"
+    assert "average_precision" not in plan.settings("margin", "figurines_birds")["evaluate"]
+
+
 def test_their_results_are_shared_and_cost_one_training_per_data_set_at_mini():
     plan = Plan(MINI)
     trivial = plan.runs[plan.runs["label"].isin(LABELS)]

@@ -60,6 +60,13 @@ def test_both_checkpoints_are_scored(tmp_path, counted):
     assert (metrics["queries"], metrics["gallery"], metrics["best_epoch"]) == (5, 4, 1)
 
 
+def test_map_is_of_trapezoids_where_a_recipe_asks_for_it(tmp_path):
+    settings = {**SETTINGS, "average_precision": "trapezoids"}
+    metrics, tensors = evaluated(tmp_path, ["query", "gallery"], best_epoch=2, settings=settings)
+    assert metrics["best"] == expected(tensors, "best", *SIDES, average_precision="trapezoids")
+    assert metrics["best"] != expected(tensors, "best", *SIDES)
+
+
 def test_metrics_say_what_made_them(tmp_path):
     evaluated(tmp_path, ["test"], best_epoch=1)
     paths = {name: str(tmp_path / name) for name in ("model", "embeddings", "metrics")}

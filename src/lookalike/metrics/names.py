@@ -7,6 +7,9 @@ from typing import Any
 
 # Columns of `lookalike.metrics.definitions.metrics_of_queries` behind the rank of the first positive.
 OF_QUERIES = ("RP", "MAP@R", "mAP")
+# What mAP averages: precisions at positives, or with those just before them trapezoids below the line of precision over
+# recall, as the evaluation of CUHK03-NP and Market-1501 does.
+AVERAGE_PRECISIONS = ("hits", "trapezoids")
 BETWEEN_EPOCHS = ("R@1", "P@1", *OF_QUERIES)
 OF_LABELS = ("P@1", *OF_QUERIES, "rank1", "NMI")
 ON_OBJECT = "on_object"  # of pictures with masks alone

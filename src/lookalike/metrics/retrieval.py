@@ -33,6 +33,7 @@ def retrieval_metrics(
     query_cameras: Tensor | None = None,
     gallery_cameras: Tensor | None = None,
     levels: Levels | None = None,
+    average_precision: str = "hits",
 ) -> dict[str, float]:
     """Retrieval metrics of a matrix of similarities.
 
@@ -46,6 +47,8 @@ def retrieval_metrics(
         query_cameras: ``(Q,)`` int64, which camera saw the query; without, nothing is junk.
         gallery_cameras: ``(G,)`` int64, given if ``query_cameras`` is.
         levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64 of queries and gallery.
+        average_precision: what mAP averages, ``hits``, the precision at each positive, or ``trapezoids`` below the line
+            of precision over recall; see `lookalike.metrics.definitions`.
 
     Returns:
         Fractions in [0, 1] under ``R@k`` for each k, ``P@1``, ``RP``, ``MAP@R`` and ``mAP``, means over the queries
@@ -64,6 +67,7 @@ def retrieval_metrics(
         query_cameras=query_cameras,
         gallery_cameras=gallery_cameras,
         levels=levels,
+        average_precision=average_precision,
     )
     shape = (len(query_labels), len(gallery_labels))
     if similarity.shape != shape or not similarity.is_floating_point():
@@ -87,6 +91,7 @@ def retrieval_metrics_from_embeddings(
     query_cameras: Tensor | None = None,
     gallery_cameras: Tensor | None = None,
     levels: Levels | None = None,
+    average_precision: str = "hits",
 ) -> dict[str, float]:
     """Retrieval metrics of embeddings, with never more than a block of scores in memory.
 
@@ -111,6 +116,8 @@ def retrieval_metrics_from_embeddings(
         query_cameras: ``(Q,)`` int64, which camera saw the query; without, nothing is junk.
         gallery_cameras: ``(G,)`` int64, given if ``query_cameras`` is.
         levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64 of queries and gallery.
+        average_precision: what mAP averages, ``hits``, the precision at each positive, or ``trapezoids`` below the line
+            of precision over recall; see `lookalike.metrics.definitions`.
 
     Returns:
         As ``retrieval_metrics``.
@@ -132,6 +139,7 @@ def retrieval_metrics_from_embeddings(
         query_cameras=query_cameras,
         gallery_cameras=gallery_cameras,
         levels=levels,
+        average_precision=average_precision,
     )
     return tally.means(ks)
 
@@ -150,6 +158,7 @@ def tally_of_embeddings(
     query_cameras: Tensor | None = None,
     gallery_cameras: Tensor | None = None,
     levels: Levels | None = None,
+    average_precision: str = "hits",
 ) -> Tally:
     """What is known of each query after all have been scored; arguments as of `retrieval_metrics_from_embeddings`."""
     tally = Tally(
@@ -160,6 +169,7 @@ def tally_of_embeddings(
         query_cameras=query_cameras,
         gallery_cameras=gallery_cameras,
         levels=levels,
+        average_precision=average_precision,
     )
     if (len(query), len(gallery)) != (len(query_labels), len(gallery_labels)):
         raise ValueError(

@@ -33,6 +33,7 @@ class Search:
         query_cameras: ``(Q,)`` int64, or ``None`` where nothing is junk.
         gallery_cameras: ``(G,)`` int64, or ``None`` as well.
         levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64, for metrics of all scores.
+        average_precision: one of `lookalike.metrics.names.AVERAGE_PRECISIONS`, for mAP.
         keeps_scores: whether the scores themselves are asked for, not only what they say of each query.
     """
 
@@ -46,6 +47,7 @@ class Search:
     query_cameras: Tensor | None = None
     gallery_cameras: Tensor | None = None
     levels: Levels = field(default_factory=dict)
+    average_precision: str = "hits"
 
     @property
     def depth(self) -> int:
@@ -89,6 +91,7 @@ class Search:
             query_cameras=self.query_cameras,
             gallery_cameras=self.gallery_cameras,
             levels=self.levels,
+            average_precision=self.average_precision,
         )
 
     def by_ranking(self, ranking: Tensor) -> dict[str, float]:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.metrics.definitions import average_precisions, mean_over_queries, metrics_of_queries
-from lookalike.metrics.names import OF_QUERIES
+from lookalike.metrics.names import AVERAGE_PRECISIONS, OF_QUERIES
 from lookalike.metrics.order import refuse_nan, row_blocks, stable_ranks
 from lookalike.metrics.positives import check_pair, find_positives, sightings
 
@@ -32,9 +33,10 @@ class Tally:
         query_cameras: ``(Q,)`` int64, or ``None`` where nothing is junk.
         gallery_cameras: ``(G,)`` int64, or ``None`` as well.
         levels: by name the coarser labels ``(Q,)`` and ``(G,)`` int64.
+        average_precision: one of `AVERAGE_PRECISIONS`, for mAP.
 
     Raises:
-        ValueError: if labels, cameras or levels do not belong together.
+        ValueError: if labels, cameras or levels do not belong together, or for another kind of average precision.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class Tally:
         query_cameras: Tensor | None,
         gallery_cameras: Tensor | None,
         levels: Levels | None,
+        average_precision: str = "hits",
     ) -> None:
+        require_known("average_precision", average_precision, AVERAGE_PRECISIONS)
         self._same_label = find_positives(query_labels, gallery_labels, self_match=self_match)
         self._sightings = sightings(query_labels, gallery_labels, query_cameras, gallery_cameras, self_match=self_match)
         self._counts = self._same_label.counts
@@ -55,6 +59,7 @@ class Tally:
             self._counts = self._counts - find_positives(*self._sightings, self_match=self_match).counts
         self._self_match = self_match
         self._count_query_in_r = count_query_in_r
+        self._average_precision = average_precision
         self._levels = levels or {}
         for name, pair in self._levels.items():
             check_pair(f"labels of level {name!r}", *pair, (len(query_labels), len(gallery_labels)), self_match)
@@ -113,7 +118,9 @@ class Tally:
             query, gallery = self._sightings
             ranks = _without(ranks, gallery[items] == query[queries, None])
         counts = self._counts[queries]
-        self._per_query[queries.cpu()] = metrics_of_queries(ranks, counts, count_query_in_r=self._count_query_in_r)
+        self._per_query[queries.cpu()] = metrics_of_queries(
+            ranks, counts, count_query_in_r=self._count_query_in_r, average_precision=self._average_precision
+        )
 
     def _add_levels(self, scores: Tensor, queries: Tensor) -> None:
         order = scores.argsort(dim=1, descending=True, stable=True)
@@ -124,7 +131,8 @@ class Tally:
             query, gallery = self._sightings
             ranked &= gallery[order] != query[queries, None]
         for values, (query, gallery) in zip(self._per_level, self._levels.values(), strict=True):
-            values[queries.cpu()] = average_precisions(gallery[order] == query[queries, None], ranked)
+            relevant = gallery[order] == query[queries, None]
+            values[queries.cpu()] = average_precisions(relevant, ranked, average_precision=self._average_precision)
 
 
 def _without(ranks: Tensor, junk: Tensor) -> Tensor:

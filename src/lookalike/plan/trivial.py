@@ -13,7 +13,7 @@ FILE = "params/trivial.yaml"
 PROTOCOL = {
     "train": ("backbone", "test_image"),
     "embed": ("training_pictures",),
-    "evaluate": ("count_query_in_r", "nmi"),
+    "evaluate": ("average_precision", "count_query_in_r", "nmi"),
 }
 
 

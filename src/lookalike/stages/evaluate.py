@@ -201,6 +201,7 @@ def search_of(
         query_cameras=tensors.get(f"cameras/{query}"),
         gallery_cameras=tensors.get(f"cameras/{gallery}"),
         levels=levels,
+        average_precision=settings.get("average_precision", "hits"),
     )
 
 

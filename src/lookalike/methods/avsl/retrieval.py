@@ -17,12 +17,13 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from lookalike.checks import require_known
 from lookalike.methods.avsl.bounds import extremes, weight_intervals
 from lookalike.methods.avsl.certified import CertifiedSearch
 from lookalike.methods.avsl.graph import Step, block_sensitivities, graph_images, graph_steps
 from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
 from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
-from lookalike.metrics.names import OF_QUERIES
+from lookalike.metrics.names import AVERAGE_PRECISIONS, OF_QUERIES
 from lookalike.metrics.positives import Positives, find_positives
 
 QUERIES, GALLERY = 1024, 4096  # bounded at once
@@ -46,6 +47,7 @@ def certified_metrics(
     ks: Sequence[int] = (1, 2, 4, 8),
     self_match: bool,
     count_query_in_r: bool = False,
+    average_precision: str = "hits",
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Metrics of retrieval by the overall distance, those of evaluating every pair in float64.
 
@@ -63,6 +65,7 @@ def certified_metrics(
         ks: cut-offs of Recall@k.
         self_match: query i is gallery item i, and does not find itself.
         count_query_in_r: R of RP and MAP@R counts the query too.
+        average_precision: one of `lookalike.metrics.names.AVERAGE_PRECISIONS`, for mAP.
 
     Returns:
         Metrics as `lookalike.metrics.retrieval.retrieval_metrics` gives them for minus the distance, lower index first
@@ -83,6 +86,7 @@ def certified_metrics(
         gallery_labels,
         self_match=self_match,
         count_query_in_r=count_query_in_r,
+        average_precision=average_precision,
     )
     return mean_over_queries(per_query, ks), report
 
@@ -97,6 +101,7 @@ def certified_queries(
     *,
     self_match: bool,
     count_query_in_r: bool,
+    average_precision: str,
 ) -> tuple[Tensor, dict[str, float]]:
     """What each query that has a positive reaches, in the order of the queries; errors and report of the metrics.
 
@@ -109,6 +114,7 @@ def certified_queries(
         gallery_labels: ``(G,)`` int64.
         self_match: query i is gallery item i, and does not find itself.
         count_query_in_r: R of RP and MAP@R counts the query too.
+        average_precision: one of `lookalike.metrics.names.AVERAGE_PRECISIONS`, for mAP.
 
     Returns:
         Metrics as `lookalike.metrics.definitions.metrics_of_queries` gives them, and the report.
@@ -121,13 +127,16 @@ def certified_queries(
             f"{query.count} queries and {gallery.count} gallery items need as many labels, "
             f"not {len(query_labels)} and {len(gallery_labels)}"
         )
+    require_known("average_precision", average_precision, AVERAGE_PRECISIONS)
     positives = find_positives(query_labels, gallery_labels, self_match=self_match)
     with torch.no_grad():
         groups, ranks, search = _searched(query, gallery, steps, scale, positives, self_match=self_match)
         per_query = torch.empty(query.count, 1 + len(OF_QUERIES), dtype=torch.float64)
         for queries, found in zip(groups, ranks, strict=True):
             counts = positives.counts[queries]
-            per_query[queries.cpu()] = metrics_of_queries(found, counts, count_query_in_r=count_query_in_r)
+            per_query[queries.cpu()] = metrics_of_queries(
+                found, counts, count_query_in_r=count_query_in_r, average_precision=average_precision
+            )
     kept = per_query[positives.counts.cpu() > 0]
     pairs = max(1, len(kept) * (gallery.count - self_match))
     return kept, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}

@@ -50,6 +50,7 @@ def graph(model: nn.Module, query: Tensors, gallery: Tensors, search: Search) ->
         search.gallery_labels,
         self_match=search.self_match,
         count_query_in_r=search.count_query_in_r,
+        average_precision=search.average_precision,
     )
     print(f"certified bounds: {report['exact_share']:.2%} of the pairs evaluated over the whole graph")
     return search.by_queries(per_query)
