@@ -73,14 +73,23 @@ def read_yaml(path: Path) -> Settings:
 
 
 def read_overlay(paths: Sequence[Path]) -> Settings:
-    """Content of the overlays that a command is given, each laid over those before it; errors as of `read_yaml`."""
+    """Content of the overlays that a command is given, each laid over those before it.
+
+    Returns:
+        Their keys, and as ``overlays`` the files: those of the project as its root has them, others absolute.
+
+    Raises:
+        ValueError: as `read_yaml`, and for a file with a key ``overlays`` of its own.
+    """
     contents = [read_yaml(path.absolute()) for path in paths]
     overlay = contents[0] if contents else {}
     for content in contents[1:]:
         from snakemake.utils import update_config  # as a call does: to `merge` a ``name`` says whose other values are
 
         update_config(overlay, content)
-    return overlay
+    if "overlays" in overlay:
+        raise ValueError(f"{', '.join(map(str, paths))}, overlays: files are given by --configfile; leave the key out")
+    return {**overlay, "overlays": [_in_project(path.absolute()) for path in paths]} if paths else overlay
 
 
 def configuration(scale: str | None, overlays: Sequence[Path]) -> Settings:
@@ -166,6 +175,11 @@ def canonical(settings: Any) -> str:
 def settings_digest(settings: Any) -> str:
     """What tables and MLflow name settings by: the first twelve digits of their SHA-256."""
     return hashlib.sha256(canonical(settings).encode()).hexdigest()[:12]
+
+
+def _in_project(path: Path) -> str:
+    root = project_root()
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)
 
 
 def _copied(value: Any) -> Any:

@@ -1,11 +1,16 @@
 """A number says how its run departs from the paper, and how to make it again."""
 
+import json
+import shlex
+
+import pandas as pd
 import pytest
 
-from lookalike.parameters import read
+from lookalike.parameters import configuration, read, read_overlay
 from lookalike.plan.fidelity import departures
-from lookalike.plan.origin import DEPARTURES, origin
+from lookalike.plan.origin import DEPARTURES, origin, rebuilding_options
 from lookalike.plan.plan import Plan
+from projects import ROOT
 
 
 def plan(**values):
@@ -78,9 +83,48 @@ def test_how_r_counts_is_that_of_the_recipe(mini):
 def test_a_rebuilding_call_names_its_scale_unless_that_is_the_default(mini, paper):
     assert of(mini, "margin", "figurines_birds")["options"] == ""
     assert of(paper, "margin", "cub")["options"] == " --config scale=paper"
-    overlay = plan(name="own", datasets={"birds": {"layout": "folder", "folder": "birds"}}, tables=["comparison"])
-    assert of(overlay, "margin", "birds")["options"] == " --configfile <your overlay>"
-    assert of(overlay, "margin", "birds")["departs"] == ""
+    assert rebuilding_options(plan(selection="held_out")) == " --config selection=held_out"
+    assert rebuilding_options(plan(scale="ci", suffix="again")) == " --config scale=ci suffix=again"
+
+
+def overlaid(*files, **values):
+    return rebuilding_options(Plan({**configuration(None, list(files)), **values}))
+
+
+def test_a_rebuilding_call_names_the_files_of_its_overlay_as_a_shell_takes_them(tmp_path):
+    overlay = {"name": "own", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
+    mine, trial = tmp_path / "my pictures.yaml", tmp_path / "trial.yaml"
+    mine.write_text(json.dumps(overlay))
+    trial.write_text("name: own_trial\n")
+    assert overlaid(mine) == f" --configfile '{mine}'"
+    assert shlex.split(overlaid(mine, trial)) == ["--configfile", str(mine), str(trial)]
+    assert overlaid(mine, name="renamed") == f" --configfile '{mine}' --config name=renamed"
+    seeds = tmp_path / "seeds.yaml"
+    seeds.write_text("seeds: [0, 1]\n")
+    assert overlaid(seeds, scale="ci") == f" --configfile {seeds} --config scale=ci"
+
+
+def test_a_rebuilding_call_of_a_study_is_that_of_its_header():
+    birds, long = (f"params/overlays/{name}.yaml" for name in ("birds", "birds_long"))
+    assert overlaid(ROOT / birds) == f" --configfile {birds}"
+    assert overlaid(ROOT / birds, ROOT / long) == f" --configfile {birds} {long}"
+
+
+def test_every_committed_line_names_the_overlay_of_its_results():
+    for study, files in (("birds", ["birds"]), ("birds_long", ["birds", "birds_long"])):
+        given = " ".join(f"params/overlays/{name}.yaml" for name in files)
+        for table in (ROOT / "results" / study / "tables").glob("*.csv"):
+            lines = pd.read_csv(table)["rebuild"].dropna()
+            assert len(lines), table
+            assert all(line.partition(" --configfile ")[2] == given for line in lines), table
+    assert "your overlay" not in (ROOT / "results/birds/tables.html").read_text()
+
+
+def test_overlays_do_not_say_themselves_in_which_files_they_are(tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("overlays: [other.yaml]\n")
+    with pytest.raises(ValueError, match=r"mine.yaml, overlays: files are given by --configfile; leave the key out"):
+        read_overlay([mine])
 
 
 # Table, row and data set, and a word of the point of params/fidelity that the row rests on, if there is one.

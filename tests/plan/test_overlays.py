@@ -1,8 +1,11 @@
 """The overlays that the project itself brings resolve, and hold what they say they hold."""
 
+import re
+
 import pytest
 import yaml
 
+from lookalike.parameters import configuration
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.explanations import explainers, explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
@@ -12,11 +15,10 @@ from projects import ROOT
 
 OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem != "birds_long"]
 OF_THEIR_OWN = [path for path in OVERLAYS if isinstance(yaml.safe_load(path.read_text()).get("rates"), dict)]
-CONFIG = {"seeds": [0], "archives": "data/archives", "tracking": False, "scale": "mini"}
 
 
 def plan_of(path):
-    return Plan({**CONFIG, **yaml.safe_load(path.read_text())})
+    return Plan(configuration(None, [path]))
 
 
 @pytest.mark.parametrize("path", OVERLAYS, ids=lambda path: path.stem)
@@ -86,3 +88,12 @@ def test_the_birds_are_half_of_cub_and_no_seed_of_a_trial_is_reported():
     assert birds["classes"] == {"train": [1, 50], "test": [51, 100]}
     assert not set(plan.rates["seeds"]) & {0, 1, 2}
     assert plan.settings("margin", "cub100")["train"]["budget"]["epochs"] * 200 == 1000
+
+
+@pytest.mark.parametrize("path", OVERLAYS, ids=lambda path: path.stem)
+def test_every_overlay_states_the_whole_digest_of_each_file_that_it_wants(path):
+    text = path.read_text()
+    wanted = set(re.findall(r"(?:archive|weights): (data/archives/\S+?)[,}\s]", text))
+    stated = dict(map(reversed, re.findall(r"^#     ([0-9a-f]{64})  (\S+)$", text, re.MULTILINE)))
+    assert wanted == stated.keys()
+    assert not re.search(r"[0-9a-f]{6}\.\.\.", text)  # nor the ends of one

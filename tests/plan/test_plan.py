@@ -82,11 +82,17 @@ def test_some_tables_of_a_scale_get_a_page_of_their_own_and_leave_that_of_all():
     assert pages == ["tables.html", "tables/methods.html", "tables/selected.html"]
 
 
-def test_some_tables_of_an_overlay_leave_its_page_of_all_too():
+def test_some_tables_of_an_overlay_leave_its_page_of_all_too(tmp_path):
     chosen = overlay(tables=["methods"])
-    assert Plan(chosen).tables_page == Plan(chosen, tables_of_overlay=["methods"]).tables_page == "tables.html"
-    assert Plan(chosen, tables_of_overlay=["comparison", "methods"]).tables_page == "tables/methods.html"
-    assert Plan({**MINI, "tables": ["methods"]}, tables_of_overlay=["methods"]).tables_page == "tables/methods.html"
+    assert Plan(chosen).tables_page == laid_over(tmp_path, ["methods"], chosen).tables_page == "tables.html"
+    assert laid_over(tmp_path, ["comparison", "methods"], chosen).tables_page == "tables/methods.html"
+    assert laid_over(tmp_path, ["methods"], {**MINI, "tables": ["methods"]}).tables_page == "tables/methods.html"
+
+
+def laid_over(folder, tables, config):
+    file = folder / f"{len(list(folder.iterdir()))}.yaml"
+    file.write_text(f"tables: {tables}\n")
+    return Plan({**config, "overlays": [str(file)]})
 
 
 def test_an_overlay_gets_the_compact_comparison_of_its_own_data_sets():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snakemake.io import IOFile
 
-from lookalike.parameters import read_yaml
+from lookalike.parameters import read_overlay, read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
 from lookalike.plan.brought import Brought, asks_again
 from lookalike.plan.evidence import Evidence
@@ -16,7 +16,6 @@ from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.plan.page import Shown
 from lookalike.plan.plan import Plan
-from lookalike.plan.scales import TABLES_OF_OVERLAY
 from lookalike.plan.timings import timing_pattern
 from lookalike.plan.trials import overruled_trials
 from lookalike.running.devices import loading_threads, visible_devices
@@ -57,10 +56,10 @@ def makes_anew():
 @told
 def read_all():
     """Read and check all of `params/`, also what this call does not need."""
-    tables = TABLES_OF_OVERLAY
-    for path in workflow.configfiles:  # Snakemake reads these without a word on duplicate keys
-        tables = read_yaml(Path(path).absolute()).get("tables", tables)
-    inputs = Inputs(Plan(config, tables_of_overlay=tables), made_of)
+    read_yaml(Path("params/config.yaml").absolute())  # Snakemake reads these without a word on duplicate keys
+    overlay = read_overlay([Path(path) for path in workflow.overwrite_configfiles])
+    config["overlays"] = overlay.get("overlays", [])
+    inputs = Inputs(Plan(config), made_of)
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them

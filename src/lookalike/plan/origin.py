@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from lookalike.parameters import Settings, canonical, read, settings_digest
+from lookalike.parameters import Settings, canonical, configuration, settings_digest
+from lookalike.paths import project_root
 from lookalike.plan.fidelity import Departure
 from lookalike.plan.mixture import reads_of
 from lookalike.plan.plan import Plan
@@ -93,10 +95,11 @@ def _without_backbone(section: Settings) -> str:
 
 
 @cache
-def rebuilding_options(plan: Plan, overlays: str = "<your overlay>") -> str:
-    """What a call of Snakemake is to be given to make results of this plan again, with the files of an overlay."""
-    usual = read("params/config.yaml", "config")
-    changed = [f"scale={plan.scale}"] if plan.scale != usual["scale"] and not plan.is_overlay else []
-    changed += ["selection=held_out"] if plan.holds_out and usual.get("selection") != "held_out" else []
-    given = f" --configfile {overlays}" if plan.is_overlay else ""
-    return given + (f" --config {' '.join(changed)}" if changed else "")
+def rebuilding_options(plan: Plan) -> str:
+    """What a call of Snakemake is to be given to make results again: overlays, and what was said beside them."""
+    usual = configuration(None, [project_root() / each for each in plan.overlays])
+    chosen = {"name" if plan.is_overlay else "scale": plan.scale, "suffix": plan.suffix}
+    chosen["selection"] = "held_out" if plan.holds_out else "test"
+    given = [f"{key}={value}" for key, value in chosen.items() if value != usual.get(key)]
+    files = f" --configfile {shlex.join(plan.overlays)}" if plan.overlays else ""
+    return files + (f" --config {' '.join(given)}" if given else "")

@@ -12,12 +12,12 @@ import pandas as pd
 
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
-from lookalike.parameters import Settings, check
+from lookalike.parameters import Settings, check, read_overlay
 from lookalike.paths import project_root
 from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
 from lookalike.plan.on_data import RecipesOnData
 from lookalike.plan.rates import kind_of, rates_note
-from lookalike.plan.scales import HELD_OUT, Dataset
+from lookalike.plan.scales import HELD_OUT, TABLES_OF_OVERLAY, Dataset
 from lookalike.plan.sweeps import Point, by_reason
 from lookalike.plan.tables import tables_of_papers
 from lookalike.plan.terms import Row, terms_notes
@@ -30,13 +30,12 @@ class Plan(RecipesOnData):
 
     Args:
         config: the configuration, as ``params/config.yaml`` describes it.
-        tables_of_overlay: all tables of an overlay, where the command line may have chosen some of them.
 
     Raises:
         ValueError: naming file, key and what would be right, for the first thing that does not fit.
     """
 
-    def __init__(self, config: Mapping[str, Any], tables_of_overlay: str | Sequence[str] | None = None) -> None:
+    def __init__(self, config: Mapping[str, Any]) -> None:
         config = _typed(config)
         check(config, "config", "configuration")
         super().__init__(config)
@@ -49,8 +48,7 @@ class Plan(RecipesOnData):
         self.decoded_gb: float = config.get("decoded_gb", 0.0)
         self._checked: set[tuple[str, str]] = set()
         self._runs_of: dict[str, pd.DataFrame] = {}
-        of_scale = self._scale.settings["tables"]
-        self.tables_of_scale = _named(tables_of_overlay if self.is_overlay and tables_of_overlay else of_scale)
+        self.overlays: list[str] = config.get("overlays", [])
         self.table_names = _named(config.get("tables", self._scale.settings["tables"]))
         for name in self.table_names:
             if name not in self._tables:
@@ -107,6 +105,14 @@ class Plan(RecipesOnData):
             for settings in [self.settings(row["recipe"], dataset.name)]
         ]
         return [row for row in pairs if row.train["loss"] is not None]
+
+    @cached_property
+    def tables_of_scale(self) -> list[str]:
+        """All tables of the scale, of which the command line may have chosen some; it can of an overlay's, too."""
+        of_scale = self._scale.settings["tables"]
+        if self.is_overlay and self.overlays:
+            of_scale = read_overlay([project_root() / each for each in self.overlays]).get("tables", TABLES_OF_OVERLAY)
+        return _named(of_scale)
 
     @property
     def tables_page(self) -> str:

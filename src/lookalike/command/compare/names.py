@@ -56,7 +56,6 @@ class Names:
 
     def __init__(self, scale: str | None, overlays: Sequence[Path] = ()) -> None:
         self._config: dict[str, Any] = configuration(scale, overlays)
-        self._overlays = overlays
 
     def side(self, name: str) -> Side:
         """The runs that a name means.
@@ -138,17 +137,16 @@ class Names:
     @cache  # noqa: B019  (one object per call of the command)
     def _results(self, name: str | None = None, folder: Path | None = None) -> Results:
         """Results of a folder, by its name and where it lies; by default of the scale that was asked for."""
-        config = dict(self._config)
+        config = self._config
         if name is not None:
-            scale, config["selection"] = scale_and_selection(name)
+            scale, selection = scale_and_selection(name)
             if scale != config.get("name", config["scale"]):
-                config = {key: value for key, value in config.items() if key not in ("name", "datasets", "recipe")}
                 scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
                 require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
-                config["scale"] = scale
+                config = configuration(scale, [])
+            config = {**config, "selection": selection}
         plan = Plan(config)
-        options = rebuilding_options(plan, " ".join(map(str, self._overlays)))
-        return Results(plan, folder or project_root() / "results" / plan.folder, options)
+        return Results(plan, folder or project_root() / "results" / plan.folder, rebuilding_options(plan))
 
 
 def _parts(name: str) -> tuple[str, str, list[int]]:
