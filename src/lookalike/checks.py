@@ -47,6 +47,23 @@ def require_keys(where: str, keys: Iterable[str], known: Iterable[str]) -> None:
         require_known(where, key, names)
 
 
+def require_own_labels(where: str, rows: Iterable[str]) -> None:
+    """Refuse rows of which two have one label.
+
+    Args:
+        where: file and key of the rows.
+        rows: label of each, and what else tells it from others.
+
+    Raises:
+        ValueError: naming the place and the first label that stands twice.
+    """
+    seen: set[str] = set()
+    for row in rows:
+        if row in seen:
+            raise ValueError(f"{where}: two rows {row}; each needs a label of its own")
+        seen.add(row)
+
+
 def require_range(name: str, index: Tensor, end: int) -> None:
     """Refuse an index outside ``[0, end)``.
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace as Names
 
 import pytest
 
-from lookalike.parameters import read, read_yaml
+from lookalike.parameters import configuration, read
 from lookalike.plan.brought import FOLDERS, MADE_BY, Brought, asks_again, differs
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
@@ -148,8 +148,7 @@ def test_kept_metrics_take_the_name_of_todays_code_and_no_other_name(params, mon
     tools = params.parent / ".ci"
     tools.mkdir()
     shutil.copy(ROOT / ".ci" / "keep", tools)
-    overlay = read_yaml(params / "overlays" / "birds.yaml")
-    inputs = Inputs(Plan({**read("params/config.yaml", "config"), **overlay}))
+    inputs = Inputs(Plan(configuration(None, [params / "overlays" / "birds.yaml"])))
     file = params.parent / inputs.stored("evaluation", "margin", "cub100", 0)
     file.parent.mkdir(parents=True)
     today = inputs.today("margin", "cub100")

@@ -1,5 +1,6 @@
 """A plan holds what a call will run, and refuses what cannot be meant."""
 
+import shutil
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from lookalike import parameters
+from lookalike.parameters import configuration
 from lookalike.plan.plan import Plan
 from projects import ROOT, path_in, spoil
 
@@ -176,6 +178,24 @@ REFUSED = [
         r"diml\.yaml: a table named 'diml_1' exists already in params/tables/avsl\.yaml",
     ),
     (
+        "tables/diml",
+        "- {label: Margin, recipe: margin,",
+        "- {label: Margin, recipe: npair}\n    - {label: Margin, recipe: margin,",
+        r"diml\.yaml: table diml_1: two rows 'Margin' on cub; each needs a label of its own",
+    ),
+    (
+        "tables/comparison",
+        "- {label: Margin, ",
+        "- {label: Margin, recipe: compared_triplet}\n    - {label: Margin, ",
+        r"comparison\.yaml: table comparison: two rows 'Margin'; each needs a label of its own",
+    ),
+    (
+        "trivial",
+        "rows:",
+        "rows:\n  - {label: Chance, recipe: chance, says: x}",
+        r"yaml: two rows 'Chance'; each",
+    ),
+    (
         "sweeps/ablations",
         "recipe: avsl_proxy_anchor",
         "recipe: avsl_prox",
@@ -261,10 +281,28 @@ def test_values_of_the_command_line_are_read_as_they_are_meant():
         Plan({**MINI, "seeds": ["0", "x"]})
 
 
-@pytest.mark.parametrize("name", ["mini", "mini_held_out", "figurines_birds", "splits"])
+STUDIES = ["birds", "birds_long", "parts", "birds_held_out"]
+
+
+@pytest.mark.parametrize("name", ["mini", "mini_held_out", "figurines_birds", "splits", *STUDIES])
 def test_an_overlay_may_not_take_the_folder_of_something_else(name):
-    with pytest.raises(ValueError, match=rf"the overlay, name: '{name}' is taken by a scale, a data set or a folder"):
+    taken = rf"the overlay, name: '{name}' is taken by a scale, a study of params/overlays, a data set or a folder"
+    with pytest.raises(ValueError, match=taken):
         Plan(overlay(name=name))
+
+
+def test_the_name_of_a_study_is_that_of_its_own_file_laid_last(params, tmp_path):
+    birds, long = (params / "overlays" / f"{name}.yaml" for name in ("birds", "birds_long"))
+    link, copy, seeds = (tmp_path / f"{name}.yaml" for name in ("link", "copy", "seeds"))
+    link.symlink_to(birds)
+    shutil.copy(birds, copy)
+    seeds.write_text("recipe: {train: {batch_size: 8}}\n")
+    assert [Plan(configuration(None, [file])).scale for file in (birds, link)] == ["birds", "birds"]
+    assert Plan(configuration(None, [birds, long])).scale == "birds_long"
+    for files, name in (([copy], "birds"), ([birds, seeds], "birds"), ([birds, long, seeds], "birds_long")):
+        with pytest.raises(ValueError, match=f"name: '{name}' is taken by a scale, a study"):
+            Plan(configuration(None, files))
+    assert Plan({**configuration(None, [birds]), "name": "mine"}).scale == "mine"
 
 
 def test_numbers_are_not_compared_with_printed_ones_when_pictures_or_epochs_are_chosen_otherwise():

@@ -98,7 +98,16 @@ def test_every_sweep_can_run_at_mini_and_at_the_papers_scale():
         ("{loss: {odd: {train: {loss: {name: margn}}}}}", r"train\.loss\.name: unknown 'margn', did you mean 'margin'"),
         ("{loss: {odd: {like: margn}}}", r"own\.yaml, tried\.axes\.loss\.odd\.like: "),
         ("{size: {key: size, values: [1]}}", r"own\.yaml, tried\.axes\.size"),
-        ("{size: {key: train.embedding.dim, values: []}}", r"own\.yaml, tried\.axes\.size"),
+        ("{size: {key: train.embedding.dim, values: []}}", r"own\.yaml, tried\.axes\.size\.values: \[\] should"),
+        (
+            "{size: {key: train.embedding.dim, values: [64, 32, 64]}}",
+            r"axes\.size\.values: 64 stands twice",
+        ),
+        (
+            "{size: {key: train.embedding.dim, value: [64]}}",
+            r"axes\.size: unknown key 'value', did you mean 'values'\?",
+        ),
+        ("{size: {big: {trian: {}}}}", r"axes\.size\.big: unknown key 'trian', did you mean 'train'\?"),
     ],
 )
 def test_a_sweep_that_cannot_be_meant_is_refused(sweep, axes, message):

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from projects import ROOT, make_project
+from projects import OVERLAY, ROOT, make_project
 from waiting import wait_until
 
 NOISE = re.compile(
@@ -44,6 +44,10 @@ DRY_RUNS = {
         "-n --configfile onw.yaml",
         r"^onw\.yaml does not exist, did you mean 'own\.yaml'\?",
     ),
+    "an overlay with the name of a study": (
+        "-n --configfile study.yaml",
+        r"^the overlay, name: 'birds' is taken by a scale, a study of params/overlays, ",
+    ),
     "an overlay that is no YAML": ("-n --configfile broken.yaml", r"^broken\.yaml, line 2: is no valid YAML, "),
 }
 
@@ -52,6 +56,7 @@ DRY_RUNS = {
 def shared(tmp_path_factory):
     project = make_project(tmp_path_factory.mktemp("mistakes") / "project")
     (project.root / "broken.yaml").write_text("a: [1\nb: 2\n")
+    (project.root / "study.yaml").write_text(OVERLAY.replace("name: own", "name: birds"))
     return project
 
 

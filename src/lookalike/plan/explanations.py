@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lookalike.checks import require_known
+from lookalike.checks import require_known, require_own_labels
 from lookalike.parameters import Settings, check, merge, read
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
@@ -39,10 +39,8 @@ def read_explanations(plan: Plan) -> Settings:
             where = f"{place}, blocks.{number}, row {row['label']!r}"
             require_known(f"{where}, recipe", row["recipe"], plan.recipe_names)
             require_known(f"{where}, explainer", row["explainer"], explainers())
-        labels = [(row["label"], row["explainer"]) for row in block["rows"]]
-        if twice := [label for number, label in enumerate(labels) if label in labels[:number]]:
-            row = f"{twice[0][0]!r} by {twice[0][1]}"
-            raise ValueError(f"{place}, blocks.{number}: two rows {row}; each needs a label of its own")
+        labels = (f"{row['label']!r} by {row['explainer']}" for row in block["rows"])
+        require_own_labels(f"{place}, blocks.{number}", labels)
     return settings
 
 

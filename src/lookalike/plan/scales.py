@@ -5,7 +5,7 @@ Those of ``params/scales`` are the project's; an overlay given with ``--configfi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +118,7 @@ def read_scale(config: Mapping[str, Any]) -> Scale:
     name = config["name"] if is_overlay else config["scale"]
     file = OVERLAY if is_overlay else f"params/scales/{name}.yaml"
     if is_overlay:
-        _refuse_taken(name)
+        _refuse_taken(name, config.get("overlays", []))
     values, rates_of = (_of_overlay(config), name) if is_overlay else _of_file(name)
     if isinstance(values.get("rates"), str):
         rates_of = values.pop("rates")
@@ -149,12 +149,19 @@ def _of_file(name: str) -> tuple[Settings, str]:
     return values, rates_of
 
 
-def _refuse_taken(name: str) -> None:
-    """Refuse an overlay whose results or data would lie among others."""
-    scales = [path.stem for path in (project_root() / "params" / "scales").glob("*.yaml")]
+def _refuse_taken(name: str, overlays: Sequence[str]) -> None:
+    """Refuse an overlay whose results or data would lie among others; a study's own file, laid last, has its name."""
+    root = project_root()
+    study = root / "params" / "overlays" / f"{name}.yaml"
+    if overlays and study.is_file() and study.samefile(root / overlays[-1]):
+        return
+    scales = [path.stem for part in ("scales", "overlays") for path in (root / "params" / part).glob("*.yaml")]
     taken = {*scales, *(f"{scale}{HELD_OUT}" for scale in scales), *dataset_names(), *FOLDERS}
     if name in taken:
-        raise ValueError(f"{OVERLAY}, name: {name!r} is taken by a scale, a data set or a folder; choose another")
+        raise ValueError(
+            f"{OVERLAY}, name: {name!r} is taken by a scale, a study of params/overlays, a data set or a folder; "
+            "choose another"
+        )
 
 
 def _of_overlay(config: Mapping[str, Any]) -> Settings:

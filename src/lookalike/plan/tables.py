@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from lookalike.checks import require_known
+from lookalike.checks import require_known, require_own_labels
 from lookalike.metrics.names import OF_REGIONS, of_data_sets
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
@@ -65,6 +65,7 @@ def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[
     measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
         require_known(f"{where}, metrics", metric, measured)
+    require_own_labels(where, (f"{row['label']!r}{on}" for row in entry["rows"] for on in _standing(row, named)))
     labels = {row["label"] for row in entry["rows"]}
     printed_as = None if printed is None else printed_rows(printed)
     for row in entry["rows"]:
@@ -75,6 +76,11 @@ def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[
             require_known(f"{here}, against", row["against"], labels - {row["label"]})
         if "published" in row and printed_as is not None:
             repeated_row(printed_as, row["published"], f"{here}, published")
+
+
+def _standing(row: Mapping[str, Any], named: Collection[str]) -> list[str]:
+    """The data sets that a row stands for, in words; a label may stand again for others."""
+    return [f" on {dataset}" for dataset in row.get("datasets", named)] or [""]
 
 
 def _measured(named: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lookalike.checks import require_known
+from lookalike.checks import require_known, require_own_labels
 from lookalike.parameters import Settings, read
 
 FILE = "params/trivial.yaml"
@@ -36,8 +36,9 @@ def trivial_rows(
     """
     if any(layer.get("segment") for layer in first):
         return [], {}
-    rows, layers = [], {}
-    for row in read(FILE, "trivial")["rows"]:
+    rows, layers, stated = [], {}, read(FILE, "trivial")["rows"]
+    require_own_labels(FILE, (repr(row["label"]) for row in stated))
+    for row in stated:
         require_known(f"{FILE}, row {row['label']!r}, recipe", row["recipe"], recipes)
         if row["label"] in (listed["label"] for listed in entry["rows"]):
             raise ValueError(f"table {table}, row {row['label']!r}: {FILE} gives every table this row, leave it out")
