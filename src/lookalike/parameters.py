@@ -245,6 +245,9 @@ def _explanation(error: Any) -> str:
     if error.validator == "uniqueItems":
         twice = next(value for value in error.instance if error.instance.count(value) > 1)
         return f"{twice!r} stands twice in {error.instance}, once is right"
+    if error.validator == "contains":
+        needed = error.validator_value["const"]
+        return f"{error.instance} lacks {needed!r}, which must be there; {[needed, *error.instance]} has it"
     if error.validator == "type" and error.validator_value == "array":
         return f"{error.instance!r} is no list, [{error.instance}] is one"
     if error.validator == "type" and error.validator_value == "number" and _is_number(error.instance):

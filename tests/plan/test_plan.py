@@ -104,6 +104,30 @@ def test_an_overlay_gets_the_compact_comparison_of_its_own_data_sets():
     assert not plan.runs_of("comparison")["comparable"].any()
 
 
+def recalls(*cut_offs):
+    """Columns of Recall in the table of an overlay with a data set for each list of cut-offs; ``None``: the usual."""
+    given = [{} if each is None else {"recall_at": each} for each in cut_offs]
+    datasets = {f"set{place}": {"layout": "folder", "folder": "x", **each} for place, each in enumerate(given)}
+    return [metric for metric in Plan(overlay(datasets=datasets)).table("comparison")["metrics"] if metric[:2] == "R@"]
+
+
+def test_the_comparison_shows_the_cut_offs_of_its_data_sets():
+    assert recalls(None) == ["R@1", "R@2", "R@4", "R@8"]
+    assert recalls([1, 10, 100]) == ["R@1", "R@10", "R@100"]
+    assert recalls([1, 10], [100, 1]) == ["R@1", "R@10", "R@100"]
+
+
+def test_the_cut_offs_of_a_stand_in_are_shown_in_a_table_that_names_none():
+    standing = overlay(datasets={"b": {"layout": "cub", "archive": "x.tar", "stands_for": "cub", "recall_at": [1, 3]}})
+    assert Plan(standing).table("methods")["metrics"] == ["R@1", "R@3", "RP", "MAP@R", "NMI"]
+    assert Plan(MINI).table("methods")["metrics"] == ["R@1", "R@2", "R@4", "R@8", "RP", "MAP@R", "NMI"]
+
+
+def test_cut_offs_without_the_first_by_which_epochs_are_chosen_are_refused():
+    with pytest.raises(ValueError, match=r"datasets\.set0, recall_at: \[10, 100\] lacks 1, which must be there; "):
+        recalls([10, 100])
+
+
 def test_an_overlay_may_stand_in_for_a_published_data_set():
     datasets = {"birds": {"layout": "cub", "archive": "x.tar", "stands_for": "cub"}}
     plan = Plan(overlay(datasets=datasets, tables=["diml_1"]))
@@ -189,6 +213,7 @@ REFUSED = [
         "- {label: Margin, recipe: compared_triplet}\n    - {label: Margin, ",
         r"comparison\.yaml: table comparison: two rows 'Margin'; each needs a label of its own",
     ),
+    ("tables/diml", "metrics: [P@1, RP", "metrics: [P@1, P@1, RP", r"diml_1\.metrics: 'P@1' stands twice in"),
     (
         "trivial",
         "rows:",

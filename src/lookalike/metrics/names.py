@@ -20,6 +20,9 @@ OF_REGIONS = tuple(
     for part in ("mean", *(f"fold{fold}" for fold in range(4)))
 )
 
+USUAL_CUT_OFFS = (1, 2, 4, 8)  # of Recall@k, on data sets that name none
+AT_CUT_OFFS = "R@k"  # in a table: at all cut-offs of its data sets
+
 # The epochs that are reported: the best one, and the last.
 CHECKPOINTS = ("best", "last")
 ON_TRAINING = "train_"  # before the name of a metric of the training pictures
@@ -33,6 +36,18 @@ def of_data_sets(specifications: Iterable[Mapping[str, Any]]) -> set[str]:
     """
     names = {*OF_LABELS}
     for specification in specifications:
-        names |= {f"R@{k}" for k in specification.get("recall_at", [1, 2, 4, 8])}
+        names |= {f"R@{k}" for k in specification.get("recall_at", USUAL_CUT_OFFS)}
         names |= {f"mAP_{level}" for level in specification.get("levels", {})}
     return names | {f"{ON_TRAINING}{name}" for name in names}
+
+
+def of_table(metrics: Iterable[str], specifications: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the metrics of a table, in their order, with the cut-offs of its data sets in place of `AT_CUT_OFFS`.
+
+    Args:
+        metrics: as its entry names them.
+        specifications: of its data sets, as for `of_data_sets`.
+    """
+    cut_offs = sorted({k for each in specifications for k in each.get("recall_at", USUAL_CUT_OFFS)})
+    recalls = [f"R@{k}" for k in cut_offs]
+    return [name for metric in metrics for name in (recalls if metric == AT_CUT_OFFS else [metric])]

@@ -12,6 +12,7 @@ import pandas as pd
 
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
+from lookalike.metrics.names import of_table
 from lookalike.parameters import Settings, check, read_overlay
 from lookalike.paths import project_root
 from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
@@ -79,7 +80,10 @@ class Plan(RecipesOnData):
         return str((self.picture_cache_of(dataset) or {}).get("broken", "stop"))
 
     def table(self, name: str) -> Settings:
-        """Entry of a table, with ``remarks`` on what the plan makes of it; that of a sweep has a row per point."""
+        """Entry of a table, with ``remarks`` on what the plan makes of it; that of a sweep has a row per point.
+
+        Its metrics are those that its data sets have.
+        """
         entry = self._entry(name)
         remarks = [
             f"Not possible, as {reason}: {'; '.join(points)}."
@@ -91,7 +95,8 @@ class Plan(RecipesOnData):
         kinds = [kind for row in rows if (kind := kind_of(row.train))]
         if self._chosen_rates and kinds:
             remarks.append(rates_note(self.rates_of, kinds, self._chosen_rates))
-        entry = {**entry, "remarks": remarks}
+        metrics = of_table(entry["metrics"], [dataset.specification for dataset in self.datasets_of(name)])
+        entry = {**entry, "metrics": metrics, "remarks": remarks}
         if self.holds_out and entry.get("checkpoint", "best") == "best":
             entry = {**entry, "checkpoint": "selected"}
         return entry

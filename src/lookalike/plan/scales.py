@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.checks import require_known
+from lookalike.metrics.names import USUAL_CUT_OFFS
 from lookalike.parameters import Settings, check, dataset_names, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.published import nameable_datasets
@@ -185,7 +186,7 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
         require_known(f"{source_file}, datasets.{name}.stands_for", stands_for, nameable_datasets())
     is_own = "layout" in values
     if is_own:
-        values = {"title": name, "recall_at": [1, 2, 4, 8], "self_match": True, **values}
+        values = {"title": name, "recall_at": list(USUAL_CUT_OFFS), "self_match": True, **values}
         check(values, "dataset", f"{source_file}, datasets.{name}")
         for key in ("unlabelled", "ignore"):
             if key in values and values["layout"] != "folder":

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from lookalike.checks import require_known, require_own_labels
-from lookalike.metrics.names import OF_REGIONS, of_data_sets
+from lookalike.metrics.names import AT_CUT_OFFS, OF_REGIONS, of_data_sets
 from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.published import nameable_datasets, papers, printed_rows, printed_table, repeated_row
@@ -62,7 +62,7 @@ def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[
     datasets = nameable_datasets() if named else set()
     for dataset in named:
         require_known(f"{where}, datasets", dataset, datasets)
-    measured = _measured(named, stand_ins) | set([] if printed is None else printed["metric"])
+    measured = _measured(named, stand_ins) | {AT_CUT_OFFS} | set([] if printed is None else printed["metric"])
     for metric in entry["metrics"]:
         require_known(f"{where}, metrics", metric, measured)
     require_own_labels(where, (f"{row['label']!r}{on}" for row in entry["rows"] for on in _standing(row, named)))
