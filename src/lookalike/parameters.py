@@ -23,20 +23,47 @@ NAME = "^[a-z][a-z0-9_]*$"  # of what files and columns are named by
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML without silent losses: a duplicate key is refused, ``1e-5`` is a number."""
+    """YAML without silent losses: a duplicate key is refused, ``1e-5`` is a number, ``no`` is not false."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> Settings:
     seen: set[Any] = set()
     for key_node, _ in node.value:
         key = "<<" if key_node.tag.endswith(":merge") else loader.construct_object(key_node, deep=True)
+        if key is None or isinstance(key, bool):
+            raise ValueError(f"{_line(key_node)}: {key_node.value!r} is {json.dumps(key)} to YAML; write it in quotes")
         if key in seen:
-            raise ValueError(f"{key_node.start_mark.name}, line {key_node.start_mark.line + 1}: duplicate key {key!r}")
+            raise ValueError(f"{_line(key_node)}: duplicate key {key!r}")
         seen.add(key)
     loader.flatten_mapping(node)
     return dict(loader.construct_pairs(node, deep=True))
 
 
+def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
+    """Value of a word without quotes; a ``ValueError`` for one that YAML takes for something else than it seems."""
+    kind = node.tag.rpartition(":")[2]
+    value = yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
+    if _AS_IT_SEEMS[kind].fullmatch(node.value):
+        return value
+    said = "a date" if kind == "timestamp" else json.dumps(value)
+    plain = f", or {said}" if _AS_IT_SEEMS[kind].fullmatch(said) else ""
+    raise ValueError(f"{_line(node)}: {node.value!r} is {said} to YAML; write it in quotes{plain}")
+
+
+def _line(node: yaml.Node) -> str:
+    return f"{node.start_mark.name}, line {node.start_mark.line + 1}"
+
+
+# By kind the words that YAML takes for what they seem to be; others are yes, 010, 1_000, 12:30, .nan and 2024-01-01.
+_AS_IT_SEEMS = {
+    "null": re.compile("(null)?", re.IGNORECASE),
+    "bool": re.compile("true|false", re.IGNORECASE),
+    "int": re.compile(r"[-+]?(0|[1-9]\d*)"),
+    "float": re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"),
+    "timestamp": re.compile("(?!)"),
+}
+for _kind in _AS_IT_SEEMS:
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _scalar)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 # YAML 1.1 asks for a dot in floats, so that 1e-5 would arrive as a string.
 _Loader.add_implicit_resolver(
@@ -230,7 +257,7 @@ def _explanation(error: Any) -> str:
     """What is wrong and what would be right, for one error of jsonschema."""
     if error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
-        unknown = sorted(set(error.instance) - set(known))
+        unknown = sorted(set(error.instance) - set(known), key=str)
         near = difflib.get_close_matches(str(unknown[0]), known, n=1, cutoff=0)
         return f"unknown key {unknown[0]!r}, did you mean {near[0]!r}? Known keys: {', '.join(known)}"
     if error.validator in ("oneOf", "anyOf") and all("required" in way for way in error.validator_value):
@@ -252,6 +279,9 @@ def _explanation(error: Any) -> str:
         return f"{error.instance!r} is no list, [{error.instance}] is one"
     if error.validator == "type" and error.validator_value == "number" and _is_number(error.instance):
         return f"{error.instance!r} is text to YAML, as it has no dot; {float(error.instance):.1e} is a number"
+    if error.validator == "type" and error.validator_value == "string" and not isinstance(error.instance, dict | list):
+        kind = {type(None): "nothing", bool: "a truth value"}.get(type(error.instance), "a number")
+        return f"{json.dumps(error.instance)} is {kind} to YAML; write it in quotes"
     if error.validator == "pattern" and error.validator_value == NAME:
         right = re.sub(r"[^a-z0-9]+", "_", str(error.instance).lower()).strip("_")
         example = f"; {right!r} is one" if re.match(NAME, right) else ""

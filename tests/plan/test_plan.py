@@ -464,3 +464,66 @@ def test_a_data_set_is_embedded_by_models_of_one_that_has_its_own():
     datasets = {"a": {"layout": "folder", "folder": "x"}, "b": {"layout": "folder", "folder": "y", "trained_on": "c"}}
     with pytest.raises(ValueError, match=r"the overlay, datasets\.b\.trained_on: unknown 'c', did you mean 'a'\?"):
         Plan(overlay(datasets=datasets))
+
+
+def said_of(tmp_path, text):
+    """What a call says of an overlay with a data set ``pictures`` of which some keys are given."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        text if "\n" in text else f"name: mine\ndatasets:\n  pictures: {{layout: folder, folder: x, {text}}}\n"
+    )
+    with pytest.raises(ValueError) as refused:
+        _ = Plan(configuration(None, [file])).runs
+    return str(refused.value).removeprefix(f"{file}, ")
+
+
+MISREAD = [
+    ("classes: {train: [yes, no], test: [a, b]}", "line 3: 'yes' is true to YAML; write it in quotes, or true"),
+    ("unlabelled: [no]", "line 3: 'no' is false to YAML; write it in quotes, or false"),
+    ("unlabelled: [~]", "line 3: '~' is null to YAML; write it in quotes, or null"),
+    ("classes: {train: [12:30, 13:30]}", "line 3: '12:30' is 750 to YAML; write it in quotes, or 750"),
+    ("classes: {train: [010, 020]}", "line 3: '010' is 8 to YAML; write it in quotes, or 8"),
+    ("classes: {train: [1_000, 2_000]}", "line 3: '1_000' is 1000 to YAML; write it in quotes, or 1000"),
+    ("classes: {train: [0x10, 0x20]}", "line 3: '0x10' is 16 to YAML; write it in quotes, or 16"),
+    ("ignore: [2024-01-01]", "line 3: '2024-01-01' is a date to YAML; write it in quotes"),
+    ("title: .nan", "line 3: '.nan' is NaN to YAML; write it in quotes"),
+    ("levels: {no: family}", "line 3: 'no' is false to YAML; write it in quotes, or false"),
+    (
+        "name: mine\ndatasets:\n  on: {layout: folder, folder: x}\n",
+        "line 3: 'on' is true to YAML; write it in quotes, or true",
+    ),
+    ("name: mine\ndatasets:\n  true: {layout: folder}\n", "line 3: 'true' is true to YAML; write it in quotes"),
+    ("name: mine\ndatasets:\n  null: {layout: folder}\n", "line 3: 'null' is null to YAML; write it in quotes"),
+    ("name: mine\nseeds: [1:30]\ndatasets: {}\n", "line 2: '1:30' is 90 to YAML; write it in quotes, or 90"),
+    ("ignore: [null]", "the overlay, datasets.pictures, ignore.0: null is nothing to YAML; write it in quotes"),
+    (
+        "unlabelled: [false]",
+        "the overlay, datasets.pictures, unlabelled.0: false is a truth value to YAML; write it in quotes",
+    ),
+    (
+        "classes: {train: [a, 7]}",
+        "the overlay, datasets.pictures, classes.train.1: 7 is a number to YAML; write it in quotes",
+    ),
+    ("classes: {train: [1, 2, 3]}", "the overlay, datasets.pictures, classes.train: [1, 2, 3] is too long"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISREAD)
+def test_a_word_that_yaml_takes_for_something_else_is_refused_as_it_is_written(tmp_path, text, message):
+    assert said_of(tmp_path, text) == message
+
+
+@pytest.mark.parametrize("text", ["name: mine\n2: x\nb: x\n", "name: mine\n? 2.5\n: x\na: x\ndatasets: {}\n"])
+def test_unknown_keys_of_several_kinds_are_one_line(tmp_path, text):
+    assert said_of(tmp_path, text).startswith("configuration: unknown key 2")
+
+
+def test_words_in_quotes_and_plain_values_are_read_as_they_stand(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("a: ['no', \"010\", y, 08, 1.2.3]\nb: [true, False, 0, -7, 1e-5, .5, 2.0E+3]\nc: [null, '~']\nd:\n")
+    assert parameters.read_yaml(file) == {
+        "a": ["no", "010", "y", "08", "1.2.3"],
+        "b": [True, False, 0, -7, 1e-5, 0.5, 2000.0],
+        "c": [None, "~"],
+        "d": None,
+    }
