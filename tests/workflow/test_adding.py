@@ -158,3 +158,23 @@ def test_every_file_that_the_page_names_is_there_or_is_made_by_it():
     new = {file for kind, file, _ in blocks() if kind != "diff"}
     named = set(FILE.findall(PAGE)) - new
     assert [file for file in sorted(named) if not (ROOT / file).is_file()] == []
+
+
+@pytest.mark.slow
+def test_a_new_data_set_needs_no_line_beside_its_file_and_its_scale(project):
+    for code in ("figurines", "lookalike/data/readers"):  # on which the stages of dvc.yaml depend
+        (project.root / "src" / code).mkdir(parents=True)
+        (project.root / "src" / code / "some.py").touch()
+    generator = (
+        "{preset: birds, seed: 7, train_classes: 2, test_classes: 2, images_per_class: [2], images_per_test_class: [2]}"
+    )
+    (project.root / "params/datasets/aviary.yaml").write_text(
+        f"title: drawn\nlayout: cub\ngenerator: {generator}\nclasses: {{train: [1, 2], test: [3, 4]}}\nrecall_at: [1]\n"
+    )
+    project.edit("params/scales/ci.yaml", "datasets:\n", "datasets:\n  aviary: {}\n")
+    done = project.run("--cores 1 --config scale=ci -- data/splits/aviary.csv")
+    assert done.returncode == 0, done.stderr
+    assert (project.root / "data/splits/aviary.csv").is_file()
+    assert "  aviary: {code: src/figurines}\n" in (project.root / "params/stages.yaml").read_text()
+    log = (project.root / "logs/ci/download/aviary.log").read_text()
+    assert "params/stages.yaml is written anew" in log

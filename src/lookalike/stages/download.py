@@ -15,13 +15,16 @@ from typing import Any
 
 from figurines import preset_named, write_figurines
 from lookalike.data import ensure_data, load_specification
-from lookalike.files import write_json
-from lookalike.parameters import read
-from lookalike.paths import archives_of
+from lookalike.files import write_json, write_text
+from lookalike.parameters import dataset_names, read
+from lookalike.paths import archives_of, project_root
 from lookalike.plan.scales import Dataset
 from lookalike.running.dvc import reproduce
 from lookalike.running.ending import listening
 from lookalike.running.jobs import warnings_marked
+
+STAGES = "params/stages.yaml"  # which dvc.yaml reads
+DRAWING, FETCHING = "src/figurines", "src/lookalike/data/download.py"
 
 
 def download(dataset: Dataset, *, archives: str, processes: int = 1) -> None:
@@ -35,7 +38,26 @@ def download(dataset: Dataset, *, archives: str, processes: int = 1) -> None:
     if dataset.own:
         obtain(dataset.specification, Path(dataset.root), Path(archives), Path(dataset.record))
     else:
-        reproduce(f"download@{dataset.name}", [dataset.record], archives=archives, processes=processes)
+        of_dvc("download", dataset.name, [dataset.record], archives=archives, processes=processes)
+
+
+def of_dvc(stage: str, name: str, outputs: list[str], *, archives: str, processes: int = 1) -> None:
+    """Let DVC bring a data set's stage up to date, which it finds in a list that is written where it lacks any."""
+    file, text = project_root() / STAGES, stages()
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        write_text(file, text)
+        print(f"{STAGES} is written anew, as the data sets of params/datasets have changed: commit it with them")
+    reproduce(f"{stage}@{name}", outputs, archives=archives, processes=processes)
+
+
+def stages() -> str:
+    """Text of `STAGES`: the data sets of the project by name, each with the code that gets it."""
+    lines = ["# Of dvc.yaml, from params/datasets: a call that gets data writes what is missing.", "datasets:"]
+    for name in dataset_names():
+        specification = read(f"params/datasets/{name}.yaml", "dataset")
+        if "one_of" not in specification:
+            lines.append(f"  {name}: {{code: {DRAWING if 'generator' in specification else FETCHING}}}")
+    return "\n".join([*lines, ""])
 
 
 def obtain(specification: Mapping[str, Any], root: Path, archives: Path, record: Path, *, processes: int = 1) -> None:

@@ -18,10 +18,9 @@ from lookalike.data.usable import check_usable, queries_without_positive
 from lookalike.plan.needs import check_batches
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import sizes_of
-from lookalike.running.dvc import reproduce
 from lookalike.running.ending import listening
 from lookalike.running.jobs import warnings_marked
-from lookalike.stages.download import download
+from lookalike.stages.download import download, of_dvc
 from lookalike.text import counted
 
 LOG = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ def split(plan: Plan, name: str, *, archives: str, manifest: str, processes: int
     root = Path(dataset.root)
     broken = plan.broken_of(name)
     if not dataset.own:
-        reproduce(f"split@{name}", [manifest], archives=archives)
+        of_dvc("split", name, [manifest], archives=archives)
         check_readable(read_manifest(Path(manifest)), root, broken, processes=processes)
         return
     download(dataset, archives=archives)
