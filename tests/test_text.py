@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookalike.text import aligned, counted, human_bytes, human_seconds, one_line
+from lookalike.text import aligned, counted, human_bytes, human_seconds, in_yaml, one_line
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,7 @@ def test_a_text_becomes_one_line():
 
 def test_columns_are_aligned_the_first_to_the_left():
     assert aligned([["name", "n"], ["a", "10"]]) == "name   n\na     10"
+
+
+def test_values_are_written_as_yaml_has_them():
+    assert [in_yaml(value) for value in (True, None, 1, 1.5, "a")] == ["true", "null", "1", "1.5", "a"]

@@ -17,6 +17,7 @@ from lookalike.checks import workflow_extra
 from lookalike.files import json_text
 from lookalike.paths import project_root
 from lookalike.sources.kept import kept
+from lookalike.text import in_yaml
 
 Settings = dict[str, Any]
 NAME = "^[a-z][a-z0-9_]*$"  # of what files and columns are named by
@@ -31,7 +32,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Settings:
     for key_node, _ in node.value:
         key = "<<" if key_node.tag.endswith(":merge") else loader.construct_object(key_node, deep=True)
         if key is None or isinstance(key, bool):
-            raise ValueError(f"{_line(key_node)}: {key_node.value!r} is {json.dumps(key)} to YAML; write it in quotes")
+            raise ValueError(f"{_line(key_node)}: {key_node.value!r} is {in_yaml(key)} to YAML; write it in quotes")
         if key in seen:
             raise ValueError(f"{_line(key_node)}: duplicate key {key!r}")
         seen.add(key)
@@ -45,7 +46,7 @@ def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
     value = yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
     if _AS_IT_SEEMS[kind].fullmatch(node.value):
         return value
-    said = "a date" if kind == "timestamp" else json.dumps(value)
+    said = "a date" if kind == "timestamp" else in_yaml(value)
     plain = f", or {said}" if _AS_IT_SEEMS[kind].fullmatch(said) else ""
     raise ValueError(f"{_line(node)}: {node.value!r} is {said} to YAML; write it in quotes{plain}")
 
@@ -281,7 +282,7 @@ def _explanation(error: Any) -> str:
         return f"{error.instance!r} is text to YAML, as it has no dot; {float(error.instance):.1e} is a number"
     if error.validator == "type" and error.validator_value == "string" and not isinstance(error.instance, dict | list):
         kind = {type(None): "nothing", bool: "a truth value"}.get(type(error.instance), "a number")
-        return f"{json.dumps(error.instance)} is {kind} to YAML; write it in quotes"
+        return f"{in_yaml(error.instance)} is {kind} to YAML; write it in quotes"
     if error.validator == "pattern" and error.validator_value == NAME:
         right = re.sub(r"[^a-z0-9]+", "_", str(error.instance).lower()).strip("_")
         example = f"; {right!r} is one" if re.match(NAME, right) else ""

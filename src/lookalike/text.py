@@ -42,6 +42,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def in_yaml(value: object) -> str:
+    """A single value as YAML writes it: ``true``, ``null``, a number or a text."""
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Rows of equal length as columns: the first one to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

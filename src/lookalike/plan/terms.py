@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from lookalike.methods import METHODS
 from lookalike.parameters import Settings
 from lookalike.plan.timings import seconds
+from lookalike.text import in_yaml
 
 # Parts of the section ``train`` that are equal for all rows of a fair comparison; what else it holds makes the method.
 TERMS = ("batch_size", "mixed_precision", "acceleration", "image", "test_image", "optimiser", "schedule", "budget")
@@ -171,7 +171,7 @@ def _word(value: Any) -> str:
         return f"[{', '.join(map(_word, value))}]"
     if isinstance(value, float):
         return _number(value)
-    return json.dumps(value, allow_nan=False) if value is None or isinstance(value, bool) else str(value)
+    return in_yaml(value)
 
 
 def _number(value: float) -> str:
