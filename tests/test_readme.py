@@ -3,7 +3,11 @@
 import re
 
 import pytest
+import torch
+from PIL import Image
+from torchvision import models
 
+from own_pictures import write_pictures
 from projects import ROOT, cells_of
 from rows import METRICS, crossed_on_real_birds, interval_of, rows_of
 
@@ -51,3 +55,16 @@ def test_what_is_counted_of_claims_stands_in_their_files():
     assert (
         f"On figurines {holding} of {len(figurines)} claims [hold](results/mini/claims.md), {failing} do not." in words
     )
+
+
+def test_its_lines_of_python_search_and_explain(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    torch.save(models.squeezenet1_1(num_classes=1000).state_dict(), "weights.pth")
+    pictures = write_pictures(tmp_path / "photos")
+    Image.open(pictures[0]).save("query.jpg")
+    [lines] = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    asked = '"untrained:resnet50"'
+    assert lines.count(asked) == 1
+    exec(lines.replace(asked, '"untrained:squeezenet1_1=weights.pth"'), {})  # without what is downloaded
+    assert Image.open("why.png").size == (224, 224)

@@ -51,7 +51,7 @@ class Explained:
         return [overlaid(picture, seen[self.row]) for picture, seen in pairs]
 
 
-def explain_files(model: OpenModel, paths: Sequence[Path], *, method: str | None = None) -> Explained:
+def explain_files(model: OpenModel, paths: Sequence[Path | str], *, method: str | None = None) -> Explained:
     """Explain a pair or triplet.
 
     Args:
@@ -62,7 +62,7 @@ def explain_files(model: OpenModel, paths: Sequence[Path], *, method: str | None
     Raises:
         ValueError: as `lookalike.explain`, and naming a file that cannot be read.
     """
-    seen = [_seen(model, path) for path in paths]
+    seen = [_seen(model, Path(path)) for path in paths]
     explanation = explain(model.network, *(image for _, image in seen), method=method)
     return Explained(tuple(picture for picture, _ in seen), explanation)
 

@@ -62,9 +62,9 @@ class Gallery:
     def search(self, query: Path | str, top: int = 10) -> list[Hit]: ...
 
     @overload
-    def search(self, query: Sequence[Path], top: int = 10) -> list[list[Hit]]: ...
+    def search(self, query: Sequence[Path | str], top: int = 10) -> list[list[Hit]]: ...
 
-    def search(self, query: Path | str | Sequence[Path], top: int = 10) -> list[Hit] | list[list[Hit]]:
+    def search(self, query: Path | str | Sequence[Path | str], top: int = 10) -> list[Hit] | list[list[Hit]]:
         """Pictures that look most like a query, which does not find itself.
 
         Args:
@@ -98,7 +98,7 @@ class Gallery:
 
 
 @torch.inference_mode()
-def open_gallery(model: OpenModel, folder: Path, *, store: Path, way: str | None = None) -> Gallery:
+def open_gallery(model: OpenModel, folder: Path | str, *, store: Path | str, way: str | None = None) -> Gallery:
     """Look at the pictures of a folder, unless an earlier call did.
 
     Args:
@@ -111,6 +111,7 @@ def open_gallery(model: OpenModel, folder: Path, *, store: Path, way: str | None
         ValueError: for a folder without pictures, or without any that can be read, a way that is not the model's, or a
             model that makes numbers that are not finite.
     """
+    folder, store = Path(folder), Path(store)
     chosen, how = way_of(model.network, way)
     place, digest = index_place(model, folder, store, chosen)
     listed = pictures_in(folder)

@@ -1,0 +1,39 @@
+"""Mistakes that people made, typed again: each ends with what `mistakes.yaml` says that it prints."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from projects import make_project
+
+MISTAKES = yaml.safe_load((Path(__file__).with_name("mistakes.yaml")).read_text())
+COMMANDS = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+def printed(pattern, text):
+    """Whether a text holds a line, in which … stands for anything."""
+    parts = map(re.escape, " ".join(pattern.split()).split("…"))
+    return re.search(".*".join(parts), " ".join(text.split()))
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda entry: entry["mistake"])
+def test_a_mistake_is_told_in_a_line(mistake, tmp_path):
+    folder, home = tmp_path / "project", tmp_path / "home"
+    home.mkdir()
+    make_project(folder)
+    environment = {**os.environ, "PATH": COMMANDS, "HOME": str(home), "CUDA_VISIBLE_DEVICES": ""}
+    environment |= mistake.get("environment", {})
+    typed = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+    subprocess.run(["bash", "-ec", mistake.get("before", "true")], check=True, **typed)
+    done = subprocess.run(["bash", "-c", mistake["typed"]], timeout=300, **typed)
+    said = done.stdout + done.stderr
+    assert done.returncode == mistake.get("code", 1), said
+    assert printed(mistake["prints"], said), said
+    assert "Traceback" not in said or mistake.get("traceback"), said
