@@ -15,9 +15,9 @@ COPY = "copy of "  # how the reason of a copy that is left out begins
 _STAYS = ("query", "test", "gallery", "train")
 SIDE = 16  # of the square of frequencies that a perceptual hash has a bit for
 BITS = SIDE**2
-# Of 14,053 photographs of CUB, Cars196, Grocery Store and PASCAL VOC five pairs are within 20 bits, the next has 28. Copies
-# are half and double size, JPEG of quality 30 and 75, WebP of quality 50, and half size as JPEG of quality 60: within 20
-# are all of CUB, Grocery Store and VOC, and at least 99.6 % of the small pictures of Cars196.
+# Of 14,053 photographs of CUB, Cars196, Grocery Store and PASCAL VOC five pairs are within 20 bits; the next has 28. Of
+# copies (half and double size, JPEG of quality 30 and 75, WebP of quality 50, half size as JPEG of quality 60) all of
+# CUB, Grocery Store and VOC are within 20, and at least 99.6 % of the small pictures of Cars196.
 NEAR = 20
 _PLAIN = BITS // 4  # a picture of which fewer bits are set shows one colour, and all such pictures have one hash
 
