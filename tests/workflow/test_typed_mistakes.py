@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from projects import make_project
+from projects import ROOT, make_project
 
 MISTAKES = yaml.safe_load((Path(__file__).with_name("mistakes.yaml")).read_text())
 COMMANDS = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -28,7 +28,7 @@ def test_a_mistake_is_told_in_a_line(mistake, tmp_path):
     folder, home = tmp_path / "project", tmp_path / "home"
     home.mkdir()
     make_project(folder)
-    environment = {**os.environ, "PATH": COMMANDS, "HOME": str(home), "CUDA_VISIBLE_DEVICES": ""}
+    environment = {**os.environ, "PATH": COMMANDS, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "CHECKOUT": str(ROOT)}
     environment |= mistake.get("environment", {})
     typed = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
     subprocess.run(["bash", "-ec", mistake.get("before", "true")], check=True, **typed)
