@@ -49,6 +49,22 @@ def test_a_data_set_has_a_split_a_folder_a_record_and_its_protocol(inputs):
     assert inputs.copies == {}
 
 
+def test_what_learns_waits_for_the_choice_of_its_rates_and_nothing_else_does(params):
+    assert inputs_of().training_pictures(job()) == "data/splits/figurines_birds.csv"
+    (params / "rates" / "mini.csv").unlink()
+    mini = inputs_of()
+    said = r"^params/scales/mini\.yaml, rates: params/rates/mini\.csv does not exist, "
+    with pytest.raises(ValueError, match=said + ".*; `snakemake --cores all rates` makes it$"):
+        mini.training_pictures(job())
+    assert mini.training_pictures(job("untrained")) == mini.pictures(job())  # which learns nothing
+    assert mini.settings_of_trial(Names(**vars(job()), trial="0"))["optimiser"]["lr"]["trunk"] > 0
+    like = "title: t\nlike: mini\ndatasets: {figurines_birds: {stands_for: cub}}\ntables: [methods]\n"
+    (params / "scales" / "liked.yaml").write_text(like)  # whose rates are those of `mini`
+    with pytest.raises(ValueError, match=r"liked\.yaml, rates: params/rates/mini\.csv does not exist"):
+        inputs_of(scale="liked").training_pictures(job())
+    assert inputs_of(scale="ci").training_pictures(job(dataset="figurines_few_birds"))  # a scale without a choice
+
+
 def test_a_split_follows_the_download_unless_it_was_made_before_it_did(params):
     (params.parent / "data" / "splits").mkdir(parents=True)
     record, manifest = "data/figurines_birds.json", "data/splits/figurines_birds.csv"

@@ -22,6 +22,10 @@ own_methods:
   metrics: [R@1]
   rows: [{label: Margin, recipe: compared_margin}, {label: Margin + DIML, recipe: compared_margin_diml}]
 """
+UNCHOSEN = (
+    "the overlay, rates: params/rates/own.csv does not exist, and without it rows are not at equal terms; "
+    "`snakemake --cores all rates --configfile own.yaml` makes it"
+)
 LINE = "--cores 2 rates --configfile own.yaml"
 
 
@@ -30,6 +34,8 @@ def project(tmp_path_factory):
     project = make_project(tmp_path_factory.mktemp("rates") / "project")
     project.edit("own.yaml", "tables: [comparison]", f"tables: [own_methods]{RATES}")
     (project.root / "params" / "tables" / "own.yaml").write_text(ONE_ROW)
+    refused = project.typed("-n tables --configfile own.yaml")
+    assert (refused.stdout + refused.stderr).strip().splitlines()[-1] == UNCHOSEN
     done = project.run(LINE)
     assert done.returncode == 0, done.stderr
     return project

@@ -1,6 +1,6 @@
 rule train:
     input:
-        manifest=inputs.pictures,
+        manifest=inputs.training_pictures,
         strangers=inputs.strangers,
         selection=inputs.selection,
     output:

@@ -15,8 +15,9 @@ from lookalike.parameters import Settings, settings_digest
 from lookalike.paths import episodes_of, project_root
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.needs import check_inputs
+from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
-from lookalike.plan.rates import trial_settings
+from lookalike.plan.rates import kind_of, rates_file, trial_settings
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
 from lookalike.plan.signatures import signed, signed_methods
@@ -187,6 +188,20 @@ class Inputs:
         if hasattr(wildcards, "recipe"):
             self._check_wanted(wildcards.recipe, dataset)
         return self._copied_manifest(dataset)
+
+    def training_pictures(self, wildcards: Any) -> str:
+        """`pictures` of a training that is reported, which follows the choice of rates where its scale makes one.
+
+        Raises:
+            ValueError: if nothing is chosen yet, naming the call that chooses.
+        """
+        plan, chosen = self.plan, rates_file(self.plan.rates_of)
+        if plan.rates and not chosen.is_file() and kind_of(self.all_settings(wildcards)["train"]):
+            raise ValueError(
+                f"{plan.scale_file}, rates: {chosen.relative_to(project_root())} does not exist, and without it rows "
+                f"are not at equal terms; `snakemake --cores all rates{rebuilding_options(plan)}` makes it"
+            )
+        return self.pictures(wildcards)
 
     def pictures_root(self, wildcards: Any) -> str:
         """Folder of these pictures."""
