@@ -7,7 +7,8 @@ from lookalike.learners import LEARNERS
 from lookalike.parameters import read
 from lookalike.plan.origin import terms_of
 from lookalike.plan.plan import Plan
-from lookalike.plan.terms import RATES, TERMS, has_part, row_costs
+from lookalike.plan.terms import RATES, TERMS, has_part, row_costs, warm_query_ms
+from lookalike.plan.timings import warm_file, warm_seconds, write_warm
 
 OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
 EMBEDDING = {
@@ -113,3 +114,20 @@ def test_costs_are_those_of_one_checkpoint_and_one_query(tmp_path, best_epoch, c
 def test_what_nobody_has_measured_costs_nothing_known(tmp_path):
     files = {stage: str(tmp_path / stage) for stage in ("train", "embed", "evaluate")}
     assert row_costs(files, {"best_epoch": 0, "epochs": 0}) == {"query_ms": None, "training_s": None}
+
+
+def test_a_warm_query_takes_what_its_stages_have_measured_where_both_have(tmp_path):
+    timings = tmp_path / "results" / "mini" / "timings"
+    files = {stage: str(timings / stage / "r-d-seed3.tsv") for stage in ("embed", "evaluate")}
+    assert warm_query_ms(files) is None
+    write_warm(warm_file("embed", tmp_path / "results/mini/embeddings/r/d/seed3.safetensors"), 0.002)
+    assert warm_query_ms(files) is None
+    write_warm(warm_file("evaluate", tmp_path / "results/mini/metrics/r/d/seed3.json"), 0.0005)
+    assert warm_query_ms(files) == pytest.approx(2.5)
+
+
+def test_what_is_short_is_done_again_and_gives_the_same():
+    done = []
+    found, seconds = warm_seconds(lambda: done.append("once") or len(done))
+    assert (found, done) == (1, ["once", "once"])
+    assert seconds > 0

@@ -1,5 +1,7 @@
 """Pictures are represented by the best epoch's model, and by the last one's where that is another."""
 
+import json
+
 import pandas as pd
 import pytest
 import torch
@@ -36,7 +38,7 @@ def embedded(folder, roles, *, best_epoch, settings=SETTINGS, columns=None):
     }
     write_tensors(folder / "model", states, about)
     paths = {"model": str(folder / "model"), "manifest": str(manifest), "root": str(manifest.parent)}
-    embed(settings, **paths, embeddings=str(folder / "embeddings"))
+    embed(settings, **paths, embeddings=str(folder / "embeddings"), warm=str(folder / "warm"))
     return manifest, *read_tensors(folder / "embeddings")
 
 
@@ -47,6 +49,12 @@ def test_the_last_checkpoint_is_kept_only_where_it_is_another(tmp_path, best_epo
     assert about == {"best_epoch": best_epoch, "epochs": 2, "seed": 0, "code": "c", "data": "d", "pictures": 6}
     if len(checkpoints) == 2:
         assert not torch.equal(tensors["best/test/embedding"], tensors["last/test/embedding"])
+
+
+@pytest.mark.parametrize("best_epoch", [1, 2])
+def test_what_a_picture_takes_lies_beside_the_embeddings(tmp_path, best_epoch):
+    embedded(tmp_path, {"train": 1, "test": 2}, best_epoch=best_epoch)
+    assert json.loads((tmp_path / "warm").read_text())["ms"] > 0
 
 
 def test_rows_are_the_saved_models_views_of_the_pictures_in_the_manifests_order(tmp_path):

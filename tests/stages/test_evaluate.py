@@ -37,7 +37,7 @@ def evaluated(folder, roles, *, best_epoch, settings=SETTINGS, recall_at=(1, 2),
         for number, role in enumerate(roles)
     }
     write_tensors(folder / "embeddings", {**tensors, **(more or {})}, about)
-    paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics", "classes")}
+    paths = {name: str(folder / name) for name in ("model", "embeddings", "metrics", "classes", "warm")}
     evaluate(settings, recall_at=recall_at, **paths, levels=levels)
     return json.loads((folder / "metrics").read_text()), tensors
 
@@ -65,6 +65,13 @@ def test_map_is_of_trapezoids_where_a_recipe_asks_for_it(tmp_path):
     metrics, tensors = evaluated(tmp_path, ["query", "gallery"], best_epoch=2, settings=settings)
     assert metrics["best"] == expected(tensors, "best", *SIDES, average_precision="trapezoids")
     assert metrics["best"] != expected(tensors, "best", *SIDES)
+
+
+@pytest.mark.parametrize("best_epoch", [1, 2])
+def test_what_a_query_takes_lies_beside_the_metrics_and_not_in_them(tmp_path, best_epoch):
+    metrics, _ = evaluated(tmp_path, ["test"], best_epoch=best_epoch)
+    assert json.loads((tmp_path / "warm").read_text())["ms"] > 0
+    assert "ms" not in str(metrics)
 
 
 def test_metrics_say_what_made_them(tmp_path):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lookalike.tables.cells import read_cells, table_cells, write_cells
+from lookalike.tables.cells import WARM, read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
 from lookalike.tables.render import latex, markdown, page
 from measured_runs import TABLE, run
@@ -295,3 +295,13 @@ def test_a_table_of_terms_shows_them_beside_the_metrics_with_what_the_rows_cost(
     # A page sorts by what is meant: 2 min are more than 68 s, three levels of 512 more than 1,024.
     assert '<td data-order="100.0">2 min</td>' in text
     assert '<td data-order="1536.0">3 x 512</td>' in text
+
+
+def test_a_query_is_timed_in_one_way_for_all_rows_of_a_table():
+    table = {**OWN, "terms": True}
+    said = {"rates": "–", "pooling": "gem", "embedding": "512", "query_ms": 10.0, "training_s": 1.0}
+    warm = [own_run(place, 0, 0.5) | said | {WARM: 2.0} for place in (0, 1)]
+    cells = table_cells(table, warm)
+    assert (set(cells[WARM]), "query_ms" in cells) == ({2.0}, False)
+    cells = table_cells(table, [warm[0], {**warm[1], WARM: None}])
+    assert (set(cells["query_ms"]), WARM in cells) == ({10.0}, False)

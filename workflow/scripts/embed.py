@@ -1,5 +1,6 @@
 """Embed the test pictures with a trained model."""
 
+from lookalike.plan.timings import warm_file
 from lookalike.running.jobs import call
 from lookalike.running.records import job_facts
 
@@ -16,4 +17,5 @@ call(
     embeddings=snakemake.output.embeddings,
     decoded={"folder": snakemake.params.decoded, "limit_gb": snakemake.config["decoded_gb"]},
     workers=snakemake.threads - 1,
+    warm=warm_file("embed", snakemake.output.embeddings),
 )

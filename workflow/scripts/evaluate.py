@@ -1,5 +1,6 @@
 """Score one set of embeddings."""
 
+from lookalike.plan.timings import warm_file
 from lookalike.running.jobs import call
 from lookalike.running.records import job_facts
 
@@ -18,4 +19,5 @@ call(
     metrics=snakemake.output.metrics,
     classes=snakemake.output.classes,
     tracked=snakemake.config["tracking"],
+    warm=warm_file("evaluate", snakemake.output.metrics),
 )

@@ -62,9 +62,9 @@ class Gallery:
     def search(self, query: Path | str, top: int = 10) -> list[Hit]: ...
 
     @overload
-    def search(self, query: Sequence[Path | str], top: int = 10) -> list[list[Hit]]: ...
+    def search(self, query: list[Path] | list[str], top: int = 10) -> list[list[Hit]]: ...
 
-    def search(self, query: Path | str | Sequence[Path | str], top: int = 10) -> list[Hit] | list[list[Hit]]:
+    def search(self, query: Path | str | list[Path] | list[str], top: int = 10) -> list[Hit] | list[list[Hit]]:
         """Pictures that look most like a query, which does not find itself.
 
         Args:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lookalike.methods import METHODS
 from lookalike.parameters import Settings
-from lookalike.plan.timings import seconds
+from lookalike.plan.timings import seconds, warm_ms
 from lookalike.text import in_yaml
 
 # Parts of the section ``train`` that are equal for all rows of a fair comparison; what else it holds makes the method.
@@ -21,8 +21,9 @@ OF_PROXIES = frozenset({"arcface", "part_cross_entropy", "proxy_anchor", "proxy_
 OF_BOUNDARIES = frozenset({"margin"})
 DASH = "–"
 COSTS = (
-    "Milliseconds per query: the job that represents pictures, for each of its pictures, and the job that scores, for "
-    "each of its queries; training: the job of a training. Both as measured here, each job's start included."
+    "Milliseconds per query, warm: a picture loaded and represented, and searched for, once all is loaded. Where a row "
+    "has no such measure, milliseconds per query of all: the job that represents pictures, for each of its pictures, "
+    "and the job that scores, for each of its queries, their start included. Training: its job. All as measured here."
 )
 
 
@@ -112,6 +113,12 @@ def _not_equal(rows: Iterable[Row]) -> list[str]:
         f"Not equal: pooling (its column), and the start of the embedding's layer, {said}, {most} in all others. "
         "A gain over a row of another pooling or start is not the method's alone."
     ]
+
+
+def warm_query_ms(files: Mapping[str, str]) -> float | None:
+    """Milliseconds of a query once all is loaded, ``None`` where a stage has not measured them."""
+    parts = [warm_ms(files[stage]) for stage in ("embed", "evaluate")]
+    return None if None in parts else sum(part for part in parts if part is not None)
 
 
 def _changes(rows: Iterable[Row]) -> dict[str, list[str]]:

@@ -1,9 +1,17 @@
-"""How long finished jobs took, as Snakemake measured them."""
+"""How long finished jobs took, as Snakemake measured them, and what a single picture takes, as their stages did."""
 
 from __future__ import annotations
 
 import csv
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+from lookalike.files import read_json, write_json
+
+SHORT_S = 1.0  # what takes less is mostly the start of libraries, and done once more
+T = TypeVar("T")
 
 
 def timing_pattern(stage: str) -> str:
@@ -18,3 +26,40 @@ def seconds(path: Path | str) -> float | None:
     with Path(path).open(encoding="utf-8") as stream:
         row = next(csv.DictReader(stream, delimiter="\t"), None)
     return float(row["s"]) if row else None
+
+
+def warm_file(stage: str, result: Path | str) -> str:
+    """Beside the benchmark of a stage, what a picture takes; ``result`` is what the stage leaves of the run."""
+    *folder, _, recipe, dataset, _ = Path(result).parts
+    named = {"recipe": recipe, "dataset": dataset, "seed": Path(result).stem.removeprefix("seed")}
+    return _warm(Path(*folder, timing_pattern(stage).format(**named)))
+
+
+def warm_seconds(action: Callable[[], T]) -> tuple[T, float]:
+    """What an action gives, and the seconds that it takes once all that it needs is loaded.
+
+    Args:
+        action: gives the same each time.
+    """
+    began = time.perf_counter()
+    found, took = action(), time.perf_counter() - began
+    if took < SHORT_S:
+        began = time.perf_counter()
+        action()
+        took = min(took, time.perf_counter() - began)
+    return found, took
+
+
+def write_warm(file: str, seconds: float) -> None:
+    """Leave what a picture takes; nothing where no file is named."""
+    if file:
+        write_json(file, {"ms": 1000 * seconds})
+
+
+def warm_ms(timing: Path | str) -> float | None:
+    """Milliseconds that a stage takes for a picture, ``None`` where it has not measured them."""
+    return float(read_json(file)["ms"]) if Path(file := _warm(timing)).is_file() else None
+
+
+def _warm(timing: Path | str) -> str:
+    return str(Path(timing).with_suffix(".json"))

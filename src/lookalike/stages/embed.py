@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from lookalike.learners import LEARNERS
 from lookalike.learners.representations import REPRESENTATIONS
 from lookalike.learners.saved import load_model, training_facts
 from lookalike.metrics.names import CHECKPOINTS
+from lookalike.plan.timings import warm_seconds, write_warm
 from lookalike.running.machine import job_device
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
@@ -29,6 +31,7 @@ def embed(
     embeddings: str,
     decoded: Mapping[str, Any] | None = None,
     workers: int = 0,
+    warm: str = "",
 ) -> None:
     """Represent every test role and unlabelled pictures, if the recipe asks for it training ones, by both checkpoints.
 
@@ -44,6 +47,7 @@ def embed(
             reads them.
         decoded: ``folder`` and ``limit_gb`` of a `Decoder`.
         workers: loading processes.
+        warm: JSON to write, `lookalike.plan.timings.warm_file`, with what a picture takes; empty for none.
     """
     device = job_device()
     wanted = [*embedded_roles(manifest), *(["train"] if settings["training_pictures"] else [])]
@@ -58,7 +62,9 @@ def embed(
         for level, labels in rows.coarse.items()
     }
     decoder = Decoder(**(decoded or {}), threads=workers + 1)
+    pictures = sum(len(rows.paths) for rows in roles.values())
     about: dict[str, Any] = {}
+    took: dict[str, float] = {}
     for checkpoint in CHECKPOINTS:
         network, about = load_model(model, checkpoint)
         network.to(device).to(memory_format=torch.channels_last)
@@ -69,10 +75,13 @@ def embed(
             kept = decoder.pictures(rows.paths, test_view, manifest=manifest, root=root)
             images = Images(rows.paths, test_view, kept)
             loader = Loader(images, device=device, workers=workers)
-            represented = represent_images(represent, network, loader, batch_size=settings["batch_size"])
+            work = partial(represent_images, represent, network, loader, batch_size=settings["batch_size"])
+            represented, seconds = warm_seconds(work)
+            took[checkpoint] = took.get(checkpoint, 0.0) + seconds
             tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in represented.items()}
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint
     facts = training_facts(about)
-    facts["pictures"] = sum(len(rows.paths) for rows in roles.values())
+    facts["pictures"] = pictures
     write_tensors(embeddings, tensors, facts | split_facts(manifest))
+    write_warm(warm, min(took.values()) / pictures)

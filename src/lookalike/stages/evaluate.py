@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,7 @@ from lookalike.metrics.of_classes import COLUMNS, SearchOfClasses
 from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import Search
 from lookalike.metrics.tally import Levels
+from lookalike.plan.timings import warm_seconds, write_warm
 from lookalike.running.machine import job_device
 from lookalike.tracking import log_scores
 from lookalike.training.learner import named
@@ -38,6 +40,7 @@ def evaluate(
     levels: Mapping[str, str] | None = None,
     made_by: Mapping[str, str] | None = None,
     tracked: bool = False,
+    warm: str = "",
 ) -> None:
     """Score the best and the last checkpoint.
 
@@ -58,6 +61,7 @@ def evaluate(
         levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         made_by: digests that ``metrics`` are to hold of what made them, see `lookalike.plan.inputs.Inputs.today`.
         tracked: whether MLflow gets a copy.
+        warm: JSON to write, `lookalike.plan.timings.warm_file`, with what a query takes; empty for none.
 
     Raises:
         ValueError: if the embeddings are of an older format, or the manifest behind them has no column for a level.
@@ -81,17 +85,19 @@ def evaluate(
     reads_model = settings["scoring"]["name"] in READ_THE_MODEL
     scores: dict[str, dict[str, float]] = {}
     of_classes: list[pd.DataFrame] = []
+    took: list[float] = []
     for checkpoint in CHECKPOINTS:
         if checkpoint == "last" and about["best_epoch"] == about["epochs"]:
             scores["last"] = scores["best"]
             continue
         network = load_model(model, checkpoint)[0].to(device) if reads_model else None
         search = search_of(settings, tensors, query, gallery, recall_at, coarse)
-        scores[checkpoint] = _scored(settings, network, tensors, checkpoint, query, gallery, search)
+        scores[checkpoint], seconds = _scored(settings, network, tensors, checkpoint, query, gallery, search)
+        took.append(seconds)
         of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="test"))
         if "labels/train" in tensors:
             search = search_of(settings, tensors, "train", "train", recall_at, {})
-            seen = _scored(settings, network, tensors, checkpoint, "train", "train", search)
+            seen, _ = _scored(settings, network, tensors, checkpoint, "train", "train", search)
             scores[checkpoint] |= {f"{ON_TRAINING}{name}": value for name, value in seen.items()}
             of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
@@ -102,6 +108,7 @@ def evaluate(
         print(f"{alone} of {labelled} queries are in no metric: no other picture of their class is searched")
     facts = {**about, **counts, **(made_by or {}), "search": describe_backend("torch")}
     write_json(metrics, {**scores, **facts})
+    write_warm(warm, min(took) / searched)
     if classes:
         with replacing(classes) as path:
             table = pd.concat(of_classes)[["checkpoint", "pictures", *COLUMNS]]
@@ -156,14 +163,15 @@ def _scored(
     query: str,
     gallery: str,
     search: Search,
-) -> dict[str, float]:
+) -> tuple[dict[str, float], float]:
+    """Metrics, and the seconds of the search once warm."""
     sides = [representation(tensors, checkpoint, role) for role in (query, gallery)]
     name, options = named(settings["scoring"])
-    scores = SCORINGS[name](model, *sides, search, **options)
+    scores, seconds = warm_seconds(partial(SCORINGS[name], model, *sides, search, **options))
     if settings.get("nmi", False) and name in OF_VECTORS:
         labelled = search.gallery_labels > NO_LABEL
         scores["NMI"] = nmi(sides[1]["embedding"][labelled], search.gallery_labels[labelled])
-    return scores
+    return scores, seconds
 
 
 def representation(tensors: Mapping[str, Tensor], checkpoint: str, role: str) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lookalike.files import read_json, write_text
 from lookalike.plan.origin import DEPARTURES
-from lookalike.plan.terms import row_costs
+from lookalike.plan.terms import row_costs, warm_query_ms
 from lookalike.reports.page.documents import as_html, pictures_of
 from lookalike.reports.page.explorer import assigned, index, of_query, view_key
 from lookalike.tables.cells import read_cells
@@ -106,7 +106,9 @@ def _remark(count: str | None) -> list[str]:
 def _row(row: Mapping[str, Any], pairs: str, metrics: str) -> dict[str, Any]:
     measured, found = read_json(metrics), read_json(pairs)
     facts = {"found": found, "view": view_key(found["view"]), "recall": measured[CHECKPOINT].get(RECALL)}
-    return {**row, **facts, **row_costs(row["timings"], measured)}
+    costs = row_costs(row["timings"], measured)
+    warm = warm_query_ms(row["timings"])
+    return {**row, **facts, **costs, **({} if warm is None else {"query_ms": warm})}
 
 
 def _write_data(

@@ -9,8 +9,8 @@ from lookalike.files import read_json, replacing, write_text
 from lookalike.plan.mixture import mixed_runs, refuse_mixture
 from lookalike.plan.older import is_older
 from lookalike.plan.origin import MIXED, OLDER, OWN_SPLIT
-from lookalike.plan.terms import row_costs
-from lookalike.tables.cells import APART, read_cells, table_cells, write_cells
+from lookalike.plan.terms import row_costs, warm_query_ms
+from lookalike.tables.cells import APART, WARM, read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
 from lookalike.tables.render import latex, markdown
 from lookalike.text import counted
@@ -48,7 +48,7 @@ def tables(
     scored = [
         {**run, "metrics": content[checkpoint], "queries": content["queries"], "code": content.get("code", "")}
         | {"departs": run["departs"] + _marks(run, content) + MIXED * (index in differing), APART: _apart(content)}
-        | (row_costs(run["timings"], content) if table.get("terms") else {})
+        | (_costs(run["timings"], content) if table.get("terms") else {})
         for index, (run, content) in enumerate(zip(runs, measured, strict=True))
     ]
     with replacing(f"{output}.csv") as path:
@@ -69,6 +69,10 @@ def _apart(metrics: Mapping[str, Any]) -> str:
             f"{alone:,} of {metrics['queries']:,} queries in no metric, their class having no other picture there"
         )
     return "; ".join(said)
+
+
+def _costs(files: Mapping[str, str], metrics: Mapping[str, Any]) -> dict[str, float | None]:
+    return {**row_costs(files, metrics), WARM: warm_query_ms(files)}
 
 
 def _marks(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:

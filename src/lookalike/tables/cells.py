@@ -20,6 +20,7 @@ PAIR = ["against", "against_difference", "against_low", "against_high", "against
 ORIGIN = ["departs", "rests_on", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild", "trivial"]
 COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
 TERMS, COSTS = ["rates", "pooling", "embedding"], ["query_ms", "training_s"]  # of tables that show their terms
+WARM = "warm_query_ms"  # in the place of the first cost, where all runs have it
 COUNTS = ["n", "queries", "against_n"]
 APART = "apart"  # of tables in which a run does not count all pictures: what it leaves out
 TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "against", *ORIGIN, *TERMS, APART]
@@ -35,11 +36,11 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
         runs: per run ``row``, ``recipe``, ``dataset``, ``published`` (data set it stands for), ``seed``,
             ``comparable`` (whether set-up and data are the published ones), ``queries``, ``code`` and ``metrics``
             (fractions by name), and what `lookalike.plan.origin.origin` says; of a table that shows its terms also
-            `TERMS` and `COSTS`; `APART` of runs that do not count all pictures.
+            `TERMS` and `COSTS`, and `WARM` if its stages have measured it; `APART` of runs that leave pictures out.
 
     Returns:
-        The columns `COLUMNS`, `TERMS` and `COSTS` where the table asks for them, and `APART` where a run has it;
-        numbers in percent. ``std`` is
+        The columns `COLUMNS`; `TERMS` and `COSTS` where the table asks for them, with `WARM` in the place of
+        ``query_ms`` where all runs have it; and `APART` where a run has it. Numbers are in percent. ``std`` is
         empty for a single seed, ``difference`` where data set, backbone or setting are not the published ones.
         ``printed`` is text, digit by digit. ``against`` names the row that this one is compared with seed by seed.
         ``runs`` and what follows say where a number comes from, ``trivial`` that it belongs to a row beside which the
@@ -73,7 +74,7 @@ def table_cells(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
     )
     cells = cells.loc[order.sort_values(["dataset", "row", "metric"], kind="stable").index]
     said = [APART] if cells[APART].fillna("").any() else []
-    return cells[[*COLUMNS, *_asked(table), *said]].reset_index(drop=True)
+    return cells[[*COLUMNS, *_asked(table, runs), *said]].reset_index(drop=True)
 
 
 def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
@@ -83,7 +84,7 @@ def write_cells(path: Path | str, cells: pd.DataFrame) -> None:
 
 def read_cells(path: Path | str) -> pd.DataFrame:
     """Cells as `write_cells` wrote them; empty text, and columns that a file of older code lacks, are empty strings."""
-    numbers = {name: [""] for name in [*COLUMNS, *COSTS] if name not in TEXT}  # of the rest "NA" is a name
+    numbers = {name: [""] for name in [*COLUMNS, *COSTS, WARM] if name not in TEXT}  # of the rest "NA" is a name
     cells = pd.read_csv(path, dtype=dict.fromkeys(TEXT, str), keep_default_na=False, na_values=numbers)
     return cells.assign(**{name: "" for name in ORIGIN if name not in cells})
 
@@ -91,15 +92,16 @@ def read_cells(path: Path | str) -> pd.DataFrame:
 _PLACE = ("entry", "dataset", "stand_in", "metric")
 
 
-def _asked(table: Mapping[str, Any]) -> list[str]:
-    """Columns that only tables of terms have."""
-    return [*TERMS, *COSTS] if table.get("terms") else []
+def _asked(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Columns that only tables of terms have. No column holds times that were measured in two ways."""
+    warm = bool(runs) and all(run.get(WARM) is not None for run in runs)
+    return [*TERMS, *([WARM, *COSTS[1:]] if warm else COSTS)] if table.get("terms") else []
 
 
 def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row per run and metric, in percent."""
     kept = ["recipe", "seed", "comparable", "queries", "departs", "rests_on", "query_in_r", "metrics_file", "settings"]
-    kept += ["code", *_asked(table)]
+    kept += ["code", *_asked(table, runs)]
     values = [
         {"entry": run["row"], "dataset": run["published"] or run["dataset"], "stand_in": run["dataset"]}
         | {"metric": metric, "value": 100 * run["metrics"][metric], "options": run["options"], "mlflow": _tags(run)}
@@ -110,7 +112,7 @@ def _values(table: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> pd.D
         if metric in run["metrics"]
     ]
     frame = pd.DataFrame(values, columns=[*_PLACE, "value", "options", "mlflow", *kept, APART])
-    return frame.astype({name: float for name in COSTS if name in kept})
+    return frame.astype({name: float for name in (*COSTS, WARM) if name in kept})
 
 
 def _tags(run: Mapping[str, Any]) -> str:
@@ -135,7 +137,7 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
         files=("metrics_file", " ".join),
         mlflow=("mlflow", lambda tags: _any_seed(list(tags))),
         **{name: (name, "first") for name in TERMS if name in values},
-        **{name: (name, "mean") for name in COSTS if name in values},
+        **{name: (name, "mean") for name in (*COSTS, WARM) if name in values},
     )
     ours["departs"] += ours["n"].eq(1).map({True: "1", False: ""})
     ours["query_in_r"] = ours["query_in_r"].map({True: "yes", False: "no"})

@@ -17,7 +17,7 @@ DATASETS = {
     "pascal5i": "PASCAL-5i",
 }
 BACKBONES = {"resnet50": "ResNet-50", "googlenet": "GoogLeNet", "bn_inception": "BN-Inception"}
-COLUMNS = {"query_ms": "ms per query", "training_s": "training"}
+COLUMNS = {"query_ms": "ms per query", "warm_query_ms": "ms per query, warm", "training_s": "training"}
 SYMBOLS = {"lambda": "λ", "gamma": "γ", "alpha": "α", "beta": "β", "eps": "ε", "s_tilde": "mean similarity"}
 # Parts of a printed row's set-up, as the transcription calls them.
 SETTINGS = {

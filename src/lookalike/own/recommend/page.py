@@ -151,8 +151,8 @@ def _beneath(found: Recommendation) -> list[str]:
         "or undecided, with at most 5 % of the decided ones expected to be wrong."
     ]
     costs = (
-        f"Milliseconds per query: a picture represented, and searched among {found.row.searched:,}, as the jobs took; "
-        "their start is in it, and weighs more the fewer the pictures."
+        f"Milliseconds per query: a picture represented, and searched among {found.row.searched:,}, once all is "
+        "loaded. For a row that an older version has measured it is what the jobs took, with their start."
     )
     return [*(compared if found.level is not None else []), costs]
 

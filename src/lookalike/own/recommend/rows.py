@@ -16,7 +16,7 @@ from lookalike.data.manifest import read_manifest
 from lookalike.files import read_json
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file, timing_files
-from lookalike.plan.terms import row_costs
+from lookalike.plan.terms import row_costs, warm_query_ms
 from lookalike.reports.by_class import class_means
 
 METRICS = ("R@1", "MAP@R")  # the first decides
@@ -133,10 +133,9 @@ def read_row(
     settings = plan.settings(way.recipe, dataset)
     files = [results / result_file(plan, "evaluation", way.recipe, dataset, seed) for seed in seeds]
     timings = [timing_files(plan, way.recipe, dataset, seed) for seed in seeds]
-    costs = [
-        row_costs({stage: str(results / path) for stage, path in each.items()}, read_json(file))
-        for each, file in zip(timings, files, strict=True)
-    ]
+    measured = [{stage: str(results / path) for stage, path in each.items()} for each in timings]
+    costs = [row_costs(each, read_json(file)) for each, file in zip(measured, files, strict=True)]
+    warm = [warm_query_ms(each) for each in measured]
     values: dict[str, Values] = {}
     queries, labels = np.empty(0), pd.Index([])
     for metric in METRICS:
@@ -157,7 +156,7 @@ def read_row(
         queries=queries,
         gallery=np.asarray(gallery.reindex(labels, fill_value=0), dtype=np.float64) if len(gallery) else None,
         searched=int(gallery.sum() if len(gallery) else queries.sum()),
-        query_ms=_mean([each["query_ms"] for each in costs]),
+        query_ms=_mean([each["query_ms"] for each in costs] if None in warm else warm),
         training_s=_mean([each["training_s"] for each in costs]) if settings["train"]["loss"] else None,
     )
 
