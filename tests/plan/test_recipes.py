@@ -1,6 +1,10 @@
 """Recipes lie in layers over each other, follow the sizes of a scale, and are refused where they cannot be meant."""
 
 import inspect
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -19,7 +23,7 @@ from lookalike.plan.checks import check_recipe, losses_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import sections_on
 from lookalike.sources import code
-from projects import spoil
+from projects import ROOT, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 
@@ -125,7 +129,7 @@ REFUSED = [
         "margin",
         {"train": {"method": {"name": "embeder"}}},
         r"train\.method\.name",
-        r"unknown 'embeder', did you mean 'embedder'\? Known: avsl, diml, embedder, sam$",
+        r"unknown 'embeder', did you mean 'embedder'\? Known: .*sam \(METHODS of src/lookalike/methods/__init__\.py\)$",
     ),
     (
         "margin",
@@ -239,13 +243,13 @@ REFUSED = [
         "margin",
         {"train": {"embedding": {"pooling": "averag"}}},
         r"train\.embedding\.pooling",
-        r"unknown 'averag', did you mean 'average'\? Known: average, .*stripes$",
+        r"unknown 'averag', .* Known: average, .*stripes \(POOLINGS of src/lookalike/models/pooling\.py\)$",
     ),
     (
         "margin",
         {"train": {"optimiser": {"algorithm": "adamww"}}},
         r"train\.optimiser\.algorithm",
-        r"unknown 'adamww', did you mean 'adamw'\? Known: adam, adamw$",
+        r"unknown 'adamww', .*'adamw'\? Known: adam, adamw \(OPTIMISERS of src/lookalike/training/optimiser\.py\)$",
     ),
     (
         "margin",
@@ -357,3 +361,52 @@ def test_what_is_known_of_methods_fits_their_code():
         for name, argument in inspect.signature(structural_matching).parameters.items()
         if name in matcher
     }
+
+
+NEW_PARTS = [
+    ("losses/pull", "loss: {name: pull}", "loss.name", "LOSSES of src/lookalike/losses/__init__.py"),
+    ("miners/pull", "loss: {miner: pull}", "loss.miner", "MINERS of src/lookalike/miners/__init__.py"),
+    ("samplers/pull", "sampler: {name: pull}", "sampler.name", "SAMPLERS of src/lookalike/samplers/__init__.py"),
+    ("methods/pull", "method: {name: pull}", "method.name", "METHODS of src/lookalike/methods/__init__.py"),
+]
+
+
+@pytest.mark.parametrize(("file", "change", "key", "dictionary"), NEW_PARTS)
+def test_a_part_that_no_dictionary_lists_is_told_the_line(params, file, change, key, dictionary):
+    shutil.copytree(ROOT / "src", params.parent / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    (params.parent / "src" / "lookalike" / f"{file}.py").write_text("class _Own: ...\n\n\nclass Pull(_Own): ...\n")
+    recipe = f"recipes:\n  pull: {{like: compared_triplet, train: {{{change}}}}}\n"
+    spoil(params / "recipes" / "comparison.yaml", "recipes:\n", recipe)
+    program = f"from lookalike.plan.plan import Plan; Plan({MINI!r}).check_run('pull', 'figurines_birds')"
+    own = {**os.environ, "PYTHONPATH": str(params.parent / "src")}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=own, check=False)
+    assert done.stderr.splitlines()[-1] == (
+        f"ValueError: params/recipes/comparison.yaml: recipe pull on figurines_birds, train.{key}: 'pull' stands in "
+        f'src/lookalike/{file}.py, but not in {dictionary}; import it there and add `"pull": Pull,`'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("loss: {name: proxy}", r"train\.loss\.name: unknown 'proxy', .* \(LOSSES of src/lookalike/losses/__init__"),
+        (
+            "loss: {miner: hardst}",
+            r"loss\.miner: unknown 'hardst', did you mean 'hardest'.* \(MINERS of src/lookalike/min",
+        ),
+        ("sampler: {name: groupd}", r"sampler\.name: unknown 'groupd', did you mean 'grouped'.* \(SAMPLERS of src"),
+    ],
+)
+def test_a_wrong_part_is_blamed_on_the_file_in_which_it_stands_and_on_no_other(params, change, message):
+    wrong = f"recipes:\n  pull: {{like: compared_triplet, train: {{{change}}}}}\n  again: {{like: pull}}\n"
+    spoil(params / "recipes" / "comparison.yaml", "recipes:\n", wrong)
+    for name in ("pull", "again"):
+        with pytest.raises(ValueError, match=rf"^params/recipes/comparison\.yaml: recipe {name} on .*{message}"):
+            Plan(MINI).check_run(name, "figurines_birds")
+
+
+def test_a_part_that_an_original_has_wrong_is_blamed_on_the_file_of_the_original(params):
+    spoil(params / "recipes" / "diml.yaml", "{name: npair}", "{name: npiar}")
+    spoil(params / "recipes" / "comparison.yaml", "recipes:\n", "recipes:\n  pull: {like: npair}\n")
+    with pytest.raises(ValueError, match=r"^params/recipes/diml\.yaml: recipe pull on figurines_birds, train\.loss"):
+        Plan(MINI).check_run("pull", "figurines_birds")

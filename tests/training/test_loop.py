@@ -182,7 +182,7 @@ def test_a_diverging_training_says_so(pictures, tmp_path):
         run(pictures, ResumeFile(tmp_path / "state", "x"), method="diverging", settings=settings)
 
 
-def diverging(pictures, resume, *, after):
+def diverging(pictures, resume, *, after, said="training diverged"):
     """A training whose loss is no number from a batch on, and what it says."""
     settings = {**SETTINGS, **METHODS["margin"]}
 
@@ -199,12 +199,17 @@ def diverging(pictures, resume, *, after):
     labels = torch.arange(24) % 6
     sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
     loader = Loader(Images(pictures, VIEW), device=torch.device("cpu"))
-    with pytest.raises(ValueError, match="training diverged") as said, resume:
+    with pytest.raises(ValueError, match=said) as refused, resume:
         fit(
             Diverging(settings, classes=6), loader, labels, sampler, settings,
             seed=7, measure=lambda: {"R@1": 0.5}, resume=resume, device=torch.device("cpu"),
         )  # fmt: skip
-    return str(said.value)
+    return str(refused.value)
+
+
+def test_a_loss_that_is_no_number_from_the_first_step_on_is_named(pictures, tmp_path):
+    said = diverging(pictures, ResumeFile(tmp_path / "state", "x"), after=0, said="MarginLoss is nan")
+    assert said.startswith("MarginLoss is nan at epoch 1, batch 1, a scalar before anything was learned (metric 0.25")
 
 
 def test_a_loss_that_is_no_number_says_what_it_consists_of_and_what_is_kept(pictures, tmp_path):

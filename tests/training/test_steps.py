@@ -98,3 +98,43 @@ def test_a_resting_part_keeps_its_weights_and_its_moments(scaled):
     assert torch.equal(resting, before)
     assert torch.equal(optimiser.state[resting]["exp_avg"], moment)
     assert (optimiser.state[resting]["step"], optimiser.state[learning]["step"]) == (1, 3)
+
+
+NETWORK = nn.Linear(3, 1)
+PROXY = nn.Parameter(torch.ones(1))
+NO_SCALAR = [
+    (lambda embeddings: embeddings.square(), r"^PullLoss gives a tensor of shape \(4, 1\), a scalar is right: "),
+    (lambda embeddings: embeddings.mean(dim=0), r"^PullLoss gives a tensor of shape \(1,\), a scalar is right: "),
+    (lambda embeddings: embeddings.mean().item(), r"^PullLoss gives a float, a scalar is right: "),
+    (lambda embeddings: (embeddings.mean(), None), r"^PullLoss gives a tuple, a scalar is right: "),
+    (lambda embeddings: embeddings.detach().mean(), r"^PullLoss gives a scalar without a gradient; it has to"),
+    (lambda embeddings: (embeddings.detach() * PROXY).mean(), r"^PullLoss gives the network no gradient; it has to"),
+    (
+        lambda embeddings: (embeddings - torch.inf).mean() * 0,
+        r"^PullLoss is nan at epoch 1, batch 1, a scalar before any",
+    ),
+]
+
+
+@pytest.mark.parametrize(("loss", "message"), NO_SCALAR)
+def test_a_loss_from_which_nothing_is_learned_is_named_at_the_first_step(loss, message):
+    groups = [{"params": NETWORK.parameters(), "name": "head"}, {"params": [PROXY], "name": "proxies"}]
+    optimiser = torch.optim.SGD(groups, lr=0.1)
+    steps = Steps(optimiser, CPU, named="PullLoss")
+    steps.begin(0)
+    optimiser.zero_grad()
+    before = [parameter.detach().clone() for parameter in (*NETWORK.parameters(), PROXY)]
+    with pytest.raises(ValueError, match=message):
+        steps.take(loss(NETWORK(torch.ones(4, 3))))
+    assert all(torch.equal(*pair) for pair in zip((*NETWORK.parameters(), PROXY), before, strict=True))
+
+
+def test_a_loss_that_moves_a_part_of_the_network_is_a_loss():
+    trunk, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    groups = [{"params": trunk.parameters(), "name": "trunk"}, {"params": head.parameters(), "name": "head"}]
+    steps = Steps(torch.optim.SGD(groups, lr=0.1), CPU)
+    steps.begin(0)
+    with torch.no_grad():
+        seen = trunk(torch.ones(4, 3))
+    steps.take(head(seen).square().mean())
+    assert len(steps.losses) == 1

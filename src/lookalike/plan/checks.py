@@ -9,7 +9,9 @@ from lookalike.methods import METHODS
 from lookalike.methods.method import ANY_LOSS, Method
 from lookalike.metrics.names import BETWEEN_EPOCHS
 from lookalike.parameters import Settings, canonical, check
-from lookalike.sources.code import constructor_arguments, keys_of, lookup
+from lookalike.paths import CHECKOUT
+from lookalike.sources.code import constructor_arguments, defined_in, keys_of, lookup
+from lookalike.sources.trees import path_of
 
 # Parts that a recipe chooses by name, and the dictionaries they are looked up in.
 LOOKUPS = {
@@ -50,22 +52,23 @@ def check_recipe(sections: Settings, place: str) -> None:
     """
     check(sections, "recipe", place)
     name = sections["train"]["method"]["name"]
-    require_known(f"{place}, train.method.name", name, METHODS)
+    _require_listed(f"{place}, train.method.name", name, "lookalike.methods:METHODS")
     method = METHODS[name]
     require_keys(f"{place}, train.method", sections["train"]["method"].keys() - {"name"}, _arguments(method.options))
     for (stage, part), (module, dictionary) in LOOKUPS.items():
         chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
         entries = lookup(module, dictionary)
         if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
-            require_known(f"{at}.name", chosen["name"], entries)
+            _require_listed(f"{at}.name", chosen["name"], f"{module}:{dictionary}")
         if part != "backbone":
             require_keys(at, chosen.keys() - {"name"}, _arguments([entries[chosen["name"]]]))
     train = sections["train"]
     # Stripes stand in no dictionary: unlike the others they need a number, and a head of their own.
     poolings = [*keys_of("lookalike.models.pooling", "POOLINGS"), "stripes"]
-    require_known(f"{place}, train.embedding.pooling", train["embedding"]["pooling"], poolings)
-    algorithms = keys_of("lookalike.training.optimiser", "OPTIMISERS")
-    require_known(f"{place}, train.optimiser.algorithm", train["optimiser"]["algorithm"], algorithms)
+    pooling = train["embedding"]["pooling"]
+    _require_listed(f"{place}, train.embedding.pooling", pooling, "lookalike.models.pooling:POOLINGS", poolings)
+    algorithm = train["optimiser"]["algorithm"]
+    _require_listed(f"{place}, train.optimiser.algorithm", algorithm, "lookalike.training.optimiser:OPTIMISERS")
     for metric in train["budget"]["metrics"]:
         require_known(f"{place}, train.budget.metrics", metric, BETWEEN_EPOCHS)
     _check_loss(train, method, place)
@@ -111,9 +114,34 @@ def _check_loss(train: Settings, method: Method, place: str) -> None:
         takes = f"only {', '.join(sorted(losses))}" if len(losses) < len(others) else f"all but {', '.join(others)}"
         raise IncompatibleError(f"{place}, train.loss.name {loss!r}: ", f"method {name!r} takes {takes}")
     of_method = "" if losses.keys() == every.keys() else f" (method {name})"
-    require_known(f"{place}, train.loss.name{of_method}", loss, losses)
+    _require_listed(f"{place}, train.loss.name{of_method}", loss, method.losses, losses)
+    if miner := train["loss"].get("miner"):
+        _require_listed(f"{place}, train.loss.miner", miner, "lookalike.miners:MINERS")
     options = _arguments((losses[loss], *method.loss_options)) - {"kind"}
     require_keys(f"{place}, train.loss", train["loss"].keys() - {"name"}, options)
+
+
+def _require_listed(where: str, name: str, dictionary: str, known: Iterable[str] = ()) -> None:
+    """As `require_known` of a dictionary ``module:NAME``, or of some of it, which says how a new part gets into it."""
+    module, _, capital = dictionary.partition(":")
+    listed, part = f"{capital} of {_source(module)}", f"{module}.{name}"
+    try:
+        require_known(where, name, known or keys_of(module, capital))
+    except ValueError as error:
+        if not (defined := defined_in(part)) or any(
+            each.startswith(f"{part}:") for each in lookup(module, capital).values()
+        ):
+            raise ValueError(f"{error} ({listed})") from None
+        line = f'"{name}": {" or ".join(defined)},'
+        raise ValueError(
+            f"{where}: {name!r} stands in {_source(part)}, but not in {listed}; import it there and add `{line}`"
+        ) from None
+
+
+def _source(module: str) -> str:
+    """File of a module of the package, as the checkout has it."""
+    path = path_of(module)
+    return str(path.relative_to(CHECKOUT) if path and path.is_relative_to(CHECKOUT) else path)
 
 
 def _check_representation(sections: Settings, method: Method, place: str) -> None:

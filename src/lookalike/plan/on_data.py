@@ -13,6 +13,7 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.parameters import Settings, canonical
+from lookalike.plan.checks import is_right
 from lookalike.plan.rates import chosen_rates, laid_over
 from lookalike.plan.recipes import read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
@@ -86,7 +87,7 @@ class RecipesOnData:
 
     def place_of(self, recipe: str, dataset: str, *, of_scale: bool = False) -> str:
         """What messages on a run begin with: the recipe's files, or where what the scale lays over it is wrong its."""
-        file = f"{self.scale_file}, recipe" if of_scale else self._files(recipe)
+        file = f"{self.scale_file}, recipe" if of_scale else self._files(recipe, dataset)
         return f"{file}: recipe {recipe} on {dataset}"
 
     def refuse_unknown(self, *, recipe: str = "", dataset: str = "", table: str = "") -> None:
@@ -194,13 +195,17 @@ class RecipesOnData:
             self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
         return self._resolved[recipe, published]
 
-    def _files(self, recipe: str) -> str:
-        """Where the values of a recipe stand: its own file and those of the recipes that it is like."""
+    def _files(self, recipe: str, dataset: str) -> str:
+        """Where the values of a recipe stand: its own file and those of the recipes that it is like.
+
+        Of a recipe that cannot be, the file of the first of these that cannot be either.
+        """
         if recipe not in self._recipes or self._papers[recipe] == "fidelity":
             return f"params/{'fidelity' if recipe in self._recipes else f'sweeps/{self.paper_of(recipe)}.yaml'}"
         names = [recipe]
         while "like" in (layer := self._recipes[names[-1]][-1]):
             names.append(layer["like"])
+        names = [name for name in names if not is_right(self.stated(name, dataset))][-1:] or names
         return ", ".join(dict.fromkeys(f"params/recipes/{self._papers[name]}.yaml" for name in names))
 
     def _published(self, recipe: str, dataset: str) -> str | None:

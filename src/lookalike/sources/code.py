@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -65,6 +66,17 @@ def keys_of(module: str, name: str) -> tuple[str, ...]:
         ValueError: if the module has no literal dictionary of that name.
     """
     return tuple(kept(f"keys {module}:{name}", lambda: _keys_of(module, name)))
+
+
+def defined_in(module: str) -> list[str]:
+    """Names of the public classes of a module, or where it has none of its functions; empty if there is no module."""
+    if not re.fullmatch(r"[\w.]+", module) or trees.path_of(module) is None:
+        return []
+    for kind in (ast.ClassDef, ast.FunctionDef):
+        found = trees.parse(module).definitions.items()
+        if names := [name for name, each in found if isinstance(each, kind) and not name.startswith("_")]:
+            return names
+    return []
 
 
 def _keys_of(module: str, name: str) -> list[str]:

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.training.learner import Learner
-from lookalike.training.optimiser import build_optimiser
+from lookalike.training.optimiser import OF_THE_MODEL, build_optimiser
 
+ATTACHED = "it has to follow from the embeddings, without detach(), no_grad() or item()"
 READ_EVERY = 50  # steps on a CUDA device: each reading waits until it has done all that it was given
 
 
@@ -30,6 +31,7 @@ def steps_of(learner: Learner, settings: Mapping[str, Any], device: torch.device
         scaled=learner.mixed_precision and learner.half_type == torch.float16 and on_cuda,
         clip_norm=settings["clip_norm"],
         read_every=READ_EVERY if on_cuda else 1,
+        named=type(learner.loss).__name__,
     )
 
 
@@ -48,6 +50,7 @@ class Steps:
         scaled: whether losses are scaled, for gradients in float16.
         clip_norm: largest norm of the gradients of one group, or ``None``.
         read_every: steps between two readings.
+        named: what messages call the loss.
 
     Attributes:
         optimiser: the optimiser that was given.
@@ -62,8 +65,11 @@ class Steps:
         scaled: bool = False,
         clip_norm: float | None = None,
         read_every: int = 1,
+        named: str = "the loss",
     ) -> None:
         self.optimiser = optimiser
+        self._named = named
+        self._reaches = False
         self._clip_norm = clip_norm
         self._read_every = read_every
         self._scaler = torch.amp.GradScaler(device.type, enabled=scaled)
@@ -82,12 +88,15 @@ class Steps:
 
         Raises:
             DivergedError: naming the first batch with a loss that is not finite, if this is a step that reads.
+            ValueError: naming the loss, for one that is no scalar or from which the network learns nothing.
         """
+        self._check_form(loss)
         self._unread.append(loss.detach())
         if self._read_every == 1:
             self.read()  # before anything is changed
         self._failed = self._failed | ~loss.detach().isfinite()
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        self._check_reach()
         for group in self.optimiser.param_groups:
             for parameter in group["params"]:
                 if group["lr"] == 0:  # a resting part keeps its moments, too
@@ -120,8 +129,27 @@ class Steps:
         for value in values:
             self.losses.append(value)
             if not math.isfinite(value):
-                where = f"epoch {self._epoch + 1}, batch {len(self.losses)}"
-                raise DivergedError(f"loss is {value} at {where}: training diverged")
+                where = f"is {value} at epoch {self._epoch + 1}, batch {len(self.losses)}"
+                if self._epoch == 0 and len(self.losses) == 1:
+                    raise DivergedError(f"{self._named} {where}, a scalar before anything was learned")
+                raise DivergedError(f"loss {where}: training diverged")
+
+    def _check_form(self, loss: Tensor) -> None:
+        if not isinstance(loss, Tensor) or loss.ndim:
+            found = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else f"a {type(loss).__name__}"
+            raise ValueError(
+                f"{self._named} gives {found}, a scalar is right: one of shape (), as mean() and sum() make"
+            )
+        if not loss.requires_grad:
+            raise ValueError(f"{self._named} gives a scalar without a gradient; {ATTACHED}")
+
+    def _check_reach(self) -> None:
+        """Once, whether a gradient reaches the network, where the groups say what of it is learned."""
+        learned = [group["params"] for group in self.optimiser.param_groups if group.get("name") in OF_THE_MODEL]
+        if learned and not self._reaches:
+            self._reaches = any(parameter.grad is not None for parameters in learned for parameter in parameters)
+            if not self._reaches:
+                raise ValueError(f"{self._named} gives the network no gradient; {ATTACHED}")
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed training needs beside the optimiser's state."""
