@@ -108,7 +108,8 @@ def _without_case(name: str) -> str:
 
 
 def _few(names: list[str]) -> str:
-    return ", ".join(names[:TOLD]) + (f", ... {names[-1]}" if len(names) > TOLD else "")
+    shown = names if len(names) <= TOLD + 1 else [*names[:TOLD], f"... {names[-1]}"]
+    return ", ".join(shown)
 
 
 def _listed(names: list[str]) -> str:
