@@ -129,10 +129,10 @@ class Steps:
         for value in values:
             self.losses.append(value)
             if not math.isfinite(value):
-                where = f"is {value} at epoch {self._epoch + 1}, batch {len(self.losses)}"
+                where = f"epoch {self._epoch + 1}, batch {len(self.losses)}"
                 if self._epoch == 0 and len(self.losses) == 1:
-                    raise DivergedError(f"{self._named} {where}, a scalar before anything was learned")
-                raise DivergedError(f"loss {where}: training diverged")
+                    raise DivergedError(f"{self._named} is {value} at {where}, a scalar before anything was learned")
+                raise DivergedError(f"loss is {value} at {where}: training diverged")
 
     def _check_form(self, loss: Tensor) -> None:
         if not isinstance(loss, Tensor) or loss.ndim:
