@@ -142,8 +142,9 @@ def test_training_pictures_beside_a_query_and_a_gallery_search_each_other(tmp_pa
     assert (metrics["queries"], metrics["gallery"]) == (3, 4)
 
 
-def test_cut_offs_beyond_a_gallery_are_left_out_for_it_alone(tmp_path):
+def test_cut_offs_beyond_a_gallery_are_left_out_for_it_alone(tmp_path, capsys):
     metrics, tensors = evaluated(tmp_path, ["test", "train"], best_epoch=2, recall_at=(1, 4, 1000))
+    assert "R@1000 is in no metric: " in capsys.readouterr().out
     recalls = {name for name in metrics["best"] if "R@" in name and "MAP" not in name}
     assert recalls == {"R@1", "R@4", "train_R@1"}
     assert metrics["best"]["R@4"] == 1.0

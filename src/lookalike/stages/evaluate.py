@@ -106,6 +106,8 @@ def evaluate(
     if alone := int(((asked.class_sizes == 0) & (asked.query_labels > NO_LABEL)).sum()):
         counts["queries_without_positive"] = alone
         print(f"{alone} of {labelled} queries are in no metric: no other picture of their class is searched")
+    if beyond := [f"R@{k}" for k in recall_at if k > counts["gallery"]]:
+        print(f"{', '.join(beyond)} is in no metric: {counts['gallery']} pictures are searched")
     facts = {**about, **counts, **(made_by or {}), "search": describe_backend("torch")}
     write_json(metrics, {**scores, **facts})
     write_warm(warm, min(took) / searched)
