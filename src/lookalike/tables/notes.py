@@ -17,8 +17,8 @@ CHECKPOINTS = {
 }
 
 NOT_COMPARABLE = (
-    "Pictures, network and budget are not the papers': rows of ours are for comparing with each other, not with "
-    "printed numbers."
+    "Pictures, network and budget are not the papers': numbers of ours do not compare with printed ones; gains of a row "
+    "over another do."
 )
 
 
