@@ -17,8 +17,8 @@ CHECKPOINTS = {
 }
 
 NOT_COMPARABLE = (
-    "Pictures, network and budget are not the papers': numbers of ours do not compare with printed ones; gains of a row "
-    "over another do."
+    "Pictures, network and budget are not the papers': numbers of ours do not compare with printed ones; gains of a "
+    "row over another do."
 )
 
 
