@@ -486,7 +486,7 @@ MISREAD = [
     ("classes: {train: [1_000, 2_000]}", "line 3: '1_000' is 1000 to YAML; write it in quotes, or 1000"),
     ("classes: {train: [0x10, 0x20]}", "line 3: '0x10' is 16 to YAML; write it in quotes, or 16"),
     ("ignore: [2024-01-01]", "line 3: '2024-01-01' is a date to YAML; write it in quotes"),
-    ("title: .nan", "line 3: '.nan' is NaN to YAML; write it in quotes"),
+    ("title: .nan", "line 3: '.nan' is nan to YAML; write it in quotes"),
     ("levels: {no: family}", "line 3: 'no' is false to YAML; write it in quotes, or false"),
     (
         "name: mine\ndatasets:\n  on: {layout: folder, folder: x}\n",

@@ -22,7 +22,10 @@ said = prepare(Path(sys.argv[1]))
 about = {"said": said, "user": getpass.getuser(), "temporary": tempfile.gettempdir(), "environment": dict(os.environ)}
 print(json.dumps(about))
 """
-PROJECT_ALONE = "mount --bind {} /mnt && mount -t tmpfs -o ro none /tmp && mount -t tmpfs -o ro none /var/tmp && "
+# Bound to themselves, not hidden: Python may lie below.
+PROJECT_ALONE = "mount --bind {} /mnt && " + "".join(
+    f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder} && " for folder in ("/tmp", "/var/tmp")
+)
 
 
 def allowed(*words):

@@ -3,7 +3,7 @@
 import pytest
 
 from lookalike.files import write_text
-from lookalike.parameters import read, read_yaml
+from lookalike.parameters import configuration
 from lookalike.plan.figures import read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures_page import figures_page
@@ -11,10 +11,10 @@ from projects import ROOT, committed
 
 
 @pytest.mark.parametrize(
-    "laid_over", [{"scale": "mini"}, read_yaml(ROOT / "params" / "overlays" / "birds.yaml")], ids=["mini", "birds"]
+    ("scale", "overlays"), [("mini", []), (None, [ROOT / "params" / "overlays" / "birds.yaml"])], ids=["mini", "birds"]
 )
-def test_the_committed_page_and_captions_follow_from_the_committed_checks(laid_over, tmp_path):
-    plan = Plan({**read("params/config.yaml", "config"), **laid_over})
+def test_the_committed_page_and_captions_follow_from_the_committed_checks(scale, overlays, tmp_path):
+    plan = Plan(configuration(scale, overlays))
     folder = plan.folder
     shown = committed(f"{folder}/figures.md")
     figures = {name: str(tmp_path / "figures" / name) for name in read_figures(plan) if f'<a id="{name}">' in shown}

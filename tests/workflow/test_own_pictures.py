@@ -183,7 +183,7 @@ def test_every_key_of_an_overlay_and_of_its_data_sets_stands_in_the_documentatio
     keys = {
         "dataset": {"subset", "split_seed", "super_categories", "generator", "archives", "manual", "one_of", "page"}
         | {"published_as"},  # of the project's own data sets
-        "config": {"scale"},
+        "config": {"scale", "overlays"},  # the second is written by a call
     }
     of_both = {"title", "picture_cache"}  # keys of a data set, and of an overlay
     for schema, others in keys.items():
