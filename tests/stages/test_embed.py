@@ -125,3 +125,15 @@ def test_embeddings_that_are_not_finite_are_not_written(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"embeddings: best/test/embedding holds NaN or infinity"):
         embedded(tmp_path, {"train": 1, "test": 2}, best_epoch=2)
     assert not (tmp_path / "embeddings").exists()
+
+
+def test_vectors_of_chance_do_not_depend_on_how_often_they_are_timed(tmp_path, monkeypatch):
+    drawn = []
+    for passes in (1, 5):
+        monkeypatch.setattr("lookalike.plan.timings.PASSES", passes)
+        (folder := tmp_path / str(passes)).mkdir()
+        settings = {**SETTINGS, "representation": {"name": "random_vectors", "dim": 8}}
+        _, tensors, _ = embedded(folder, {"query": 1, "gallery": 2}, best_epoch=2, settings=settings)
+        drawn.append(tensors)
+    assert all(torch.equal(drawn[1][name], tensor) for name, tensor in drawn[0].items())
+    assert not torch.equal(drawn[0]["best/query/embedding"], drawn[0]["best/gallery/embedding"][:3])

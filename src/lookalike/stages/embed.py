@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from lookalike.files import packed_names, write_tensors
 from lookalike.learners import LEARNERS
@@ -18,7 +19,7 @@ from lookalike.running.machine import job_device
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
 from lookalike.training.inference import represent_images
-from lookalike.training.learner import named
+from lookalike.training.learner import Tensors, named
 from lookalike.training.roles import embedded_roles, read_role, split_facts
 
 
@@ -68,20 +69,30 @@ def embed(
     for checkpoint in CHECKPOINTS:
         network, about = load_model(model, checkpoint)
         network.to(device).to(memory_format=torch.channels_last)
-        name, options = named(settings["representation"])
-        represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], seed=about["seed"], **options)
+        test_view = about["settings"]["test_image"]
+        loaders = {}
         for role, rows in roles.items():
-            test_view = about["settings"]["test_image"]
             kept = decoder.pictures(rows.paths, test_view, manifest=manifest, root=root)
-            images = Images(rows.paths, test_view, kept)
-            loader = Loader(images, device=device, workers=workers)
-            work = partial(represent_images, represent, network, loader, batch_size=settings["batch_size"])
-            represented, seconds = warm_seconds(work)
-            took[checkpoint] = took.get(checkpoint, 0.0) + seconds
-            tensors |= {f"{checkpoint}/{role}/{name}": tensor for name, tensor in represented.items()}
+            loaders[role] = Loader(Images(rows.paths, test_view, kept), device=device, workers=workers)
+        represented, took[checkpoint] = warm_seconds(partial(_represented, settings, about, network, loaders))
+        tensors |= {
+            f"{checkpoint}/{role}/{name}": tensor for role, each in represented.items() for name, tensor in each.items()
+        }
         if about["best_epoch"] == about["epochs"]:
             break  # both are one checkpoint
     facts = training_facts(about)
     facts["pictures"] = pictures
     write_tensors(embeddings, tensors, facts | split_facts(manifest))
     write_warm(warm, min(took.values()) / pictures)
+
+
+def _represented(
+    settings: Mapping[str, Any], about: Mapping[str, Any], network: nn.Module, loaders: Mapping[str, Loader]
+) -> dict[str, Tensors]:
+    """Representations by role; the same each time, as what a representation draws it draws anew."""
+    name, options = named(settings["representation"])
+    represent = REPRESENTATIONS[name](LEARNERS[about["settings"]["method"]["name"]], seed=about["seed"], **options)
+    return {
+        role: represent_images(represent, network, loader, batch_size=settings["batch_size"])
+        for role, loader in loaders.items()
+    }
