@@ -129,8 +129,8 @@ def test_a_warm_query_takes_what_its_stages_have_measured_where_both_have(tmp_pa
 
 
 def test_what_is_short_is_done_again_and_what_is_not_once():
-    for takes, times in ((0.0, PASSES), (SHORT_S, 1)):
+    for takes, file, times in ((0.0, "file", PASSES), (SHORT_S, "file", 1), (0.0, "", 1)):
         done = []
-        found, seconds = warm_seconds(lambda takes=takes, done=done: done.append(time.sleep(takes)) or "found")
+        found, seconds = warm_seconds(lambda takes=takes, done=done: done.append(time.sleep(takes)) or "found", file)
         assert (found, len(done)) == ("found", times)
         assert seconds >= takes

@@ -74,7 +74,8 @@ def embed(
         for role, rows in roles.items():
             kept = decoder.pictures(rows.paths, test_view, manifest=manifest, root=root)
             loaders[role] = Loader(Images(rows.paths, test_view, kept), device=device, workers=workers)
-        represented, took[checkpoint] = warm_seconds(partial(_represented, settings, about, network, loaders))
+        work = partial(_represented, settings, about, network, loaders)
+        represented, took[checkpoint] = warm_seconds(work, warm)
         tensors |= {
             f"{checkpoint}/{role}/{name}": tensor for role, each in represented.items() for name, tensor in each.items()
         }

@@ -92,12 +92,12 @@ def evaluate(
             continue
         network = load_model(model, checkpoint)[0].to(device) if reads_model else None
         search = search_of(settings, tensors, query, gallery, recall_at, coarse)
-        scores[checkpoint], seconds = _scored(settings, network, tensors, checkpoint, query, gallery, search)
+        scores[checkpoint], seconds = _scored(settings, network, tensors, checkpoint, query, gallery, search, warm)
         took.append(seconds)
         of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="test"))
         if "labels/train" in tensors:
             search = search_of(settings, tensors, "train", "train", recall_at, {})
-            seen, _ = _scored(settings, network, tensors, checkpoint, "train", "train", search)
+            seen, _ = _scored(settings, network, tensors, checkpoint, "train", "train", search, "")
             scores[checkpoint] |= {f"{ON_TRAINING}{name}": value for name, value in seen.items()}
             of_classes.append(search.means().assign(checkpoint=checkpoint, pictures="train"))
     searched, listed = (len(tensors[f"labels/{role}"]) for role in (query, gallery))
@@ -165,11 +165,12 @@ def _scored(
     query: str,
     gallery: str,
     search: Search,
+    warm: str,
 ) -> tuple[dict[str, float], float]:
     """Metrics, and the seconds of the search once warm."""
     sides = [representation(tensors, checkpoint, role) for role in (query, gallery)]
     name, options = named(settings["scoring"])
-    scores, seconds = warm_seconds(partial(SCORINGS[name], model, *sides, search, **options))
+    scores, seconds = warm_seconds(partial(SCORINGS[name], model, *sides, search, **options), warm)
     if settings.get("nmi", False) and name in OF_VECTORS:
         labelled = search.gallery_labels > NO_LABEL
         scores["NMI"] = nmi(sides[1]["embedding"][labelled], search.gallery_labels[labelled])
