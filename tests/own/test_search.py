@@ -177,6 +177,13 @@ def test_pictures_that_are_not_used_are_told_with_the_reason(tmp_path):
     assert told[1].endswith("raw.cr2: no readable picture (.cr2 is not read; save it as JPEG or PNG)")
 
 
+def test_what_is_called_like_a_picture_and_is_no_file_is_told(tmp_path):
+    write_pictures(tmp_path, 4)
+    os.mkfifo(tmp_path / "pipe.jpg")
+    [told] = open_gallery(opened(), tmp_path, store=tmp_path / ".store").unreadable
+    assert told.endswith("pipe.jpg: no readable picture (it is no file)")
+
+
 def two_bitmaps(folder):
     """A query, and two bitmaps of one size and time of which only the first looks like it."""
     folder.mkdir()

@@ -76,6 +76,8 @@ def read_picture(path: Path) -> Image.Image:
     """
     if path.suffix.lower() in UNREAD_SUFFIXES:
         raise ValueError(f"{path}: no readable picture ({path.suffix} is not read; save it as JPEG or PNG)")
+    if path.is_fifo() or path.is_socket():  # of which the first would be waited for without end
+        raise ValueError(f"{path}: no readable picture (it is no file)")
     reads_heif = _heif_is_read()
     try:
         with Image.open(path) as stream:
