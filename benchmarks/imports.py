@@ -24,9 +24,11 @@ from typing import Any
 
 from measure import Finding, conclude, parser, seconds_of_command
 
-from lookalike.parameters import merge, read
 from lookalike.plan.plan import Plan
 from lookalike.running.jobs import ADDRESS, PRELOADED, call
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import merge
 from lookalike.stages.download import obtain
 from lookalike.stages.split import assign
 
@@ -94,7 +96,7 @@ def make_training(plan: Plan, folder: Path) -> dict[str, Any]:
     names = {"model": "model.safetensors", "history": "history.csv", "resume": "unfinished", "log": "log"}
     return {
         **{key: str(folder / name) for key, name in names.items()},
-        "settings": plan.settings(RECIPE, DATASET)["train"],
+        "settings": plan.deciding(RECIPE, DATASET)["train"],
         "seed": 0,
         "code": "",
         "tracked": True,
@@ -106,7 +108,7 @@ def make_training(plan: Plan, folder: Path) -> dict[str, Any]:
 def main() -> None:
     arguments = parser(__doc__).parse_args()
     os.environ.pop(ADDRESS, None)  # a stage called in a child runs there
-    plan = Plan({**read("params/config.yaml", "config"), "scale": "mini"})
+    plan = Plan({**read("params/config.yaml", Configuration).dump(), "scale": "mini"})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/mlflow.db"

@@ -19,8 +19,8 @@ from lookalike.data.readers import cars
 from lookalike.data.readers.pascal5i import read_mask
 from lookalike.files import read_tensors
 from lookalike.models.backbones import Trunk
-from lookalike.parameters import read_yaml
 from lookalike.plan.plan import Plan
+from lookalike.settings.files import read_yaml
 from lookalike.training.checkpoint import ResumeFile
 from projects import ROOT
 

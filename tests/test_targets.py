@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.explanations import explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
@@ -13,6 +12,8 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
 from lookalike.plan.results import training_of
 from lookalike.plan.trials import trial_runs
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from projects import ROOT
 from rows import trainings_of_targets
 
@@ -20,7 +21,7 @@ TARGETS = (ROOT / "docs" / "targets.md").read_text()
 
 
 def plan_of(scale):
-    return Plan({**read("params/config.yaml", "config"), "scale": scale})
+    return Plan({**read("params/config.yaml", Configuration).dump(), "scale": scale})
 
 
 def rows(frame, recipe="recipe"):

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 
 import pytest
 import yaml
 
-from lookalike import parameters
 from lookalike.data import (
     load_specification,
     read_classes,
@@ -20,6 +18,8 @@ from lookalike.data import (
 from lookalike.data.hierarchy import read_hierarchy
 from lookalike.data.readers import READERS
 from lookalike.paths import project_root
+from lookalike.settings.datasets import Dataset
+from lookalike.settings.model import checked
 
 NAMES = ("cub", "cars", "sop", "inshop", "inat", "cuhk03", "cuhk03_detected", "cuhk03_labeled", "pascal5i")
 SHARED = project_root().parent / "shared" / "data"
@@ -89,7 +89,7 @@ def test_counts_are_those_of_the_zero_shot_protocol(name, role, classes, images)
 )
 def test_the_schema_refuses_what_it_does_not_know(content, message):
     with pytest.raises(ValueError, match=message):
-        parameters.check(content, "dataset", "test")
+        checked(Dataset, content, "test")
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,6 @@ def test_the_real_ten_classes_of_cub_are_read_with_boxes_and_parts(shared):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project of its own, with small data sets in its parameters."""
-    root = project_root()
-    shutil.copytree(root / "workflow" / "schemas", tmp_path / "workflow" / "schemas")
     (tmp_path / "Snakefile").touch()
     (tmp_path / "params" / "datasets").mkdir(parents=True)
     (tmp_path / "params" / "hierarchies").mkdir()

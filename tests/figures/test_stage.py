@@ -14,9 +14,10 @@ from lookalike.figures.parts.caption import caption, origin, told
 from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Check, Run
 from lookalike.figures.parts.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
-from lookalike.parameters import read
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
+from lookalike.settings.files import read_entries
+from lookalike.settings.pages import Figure
 from lookalike.stages.figures import figures
 from lookalike.stages.figures_page import figures_page
 
@@ -153,7 +154,7 @@ def test_the_page_counts_verdicts_and_shows_every_figure(tmp_path):
 
 def test_every_figure_is_listed_once_and_has_data_at_mini():
     plan = Plan(MINI)
-    assert set(read("params/figures.yaml", "figures")) == set(FIGURES) == set(read_figures(plan))
+    assert set(read_entries("params/figures.yaml", Figure)) == set(FIGURES) == set(read_figures(plan))
     for figure in read_figures(plan).values():
         figure_runs(plan, figure)
 

@@ -92,16 +92,16 @@ def test_points_and_axis_values_of_a_sweep_become_runs():
 
 def test_the_marked_values_are_those_of_the_recipes_at_paper_scale():
     plan = Plan({**MINI, "scale": "paper"})
-    edges, size = (plan.settings("avsl_proxy_anchor", "cars")["train"][key] for key in ("method", "embedding"))
+    edges, size = (plan.deciding("avsl_proxy_anchor", "cars")["train"][key] for key in ("method", "embedding"))
     entries = {name: entry["options"].get("paper") for name, entry in read_figures(plan).items() if name in DRAWN}
     assert (edges["k"], edges["momentum"]) == (entries["avsl_5a"]["k"], entries["avsl_momentum"]["gamma"])
     assert size["dim"] == entries["avsl_5b"]["r"]
-    losses = {name: plan.settings("contextual", name)["train"]["loss"] for name in ("cub", "cars")}
+    losses = {name: plan.deciding("contextual", name)["train"]["loss"] for name in ("cub", "cars")}
     assert entries["contextual_7"]["lambda"] == {name: losses[name]["lam"] for name in ("cub", "cars")}
     keys = {"eps": "eps", "gamma": "gamma", "target": "target_similarity"}
-    tuned = plan.settings("contextual_256", "sop")["train"]["loss"]
+    tuned = plan.deciding("contextual_256", "sop")["train"]["loss"]
     assert entries["contextual_13"] == {name: tuned[key] for name, key in keys.items()}
-    matched = plan.settings("margin_diml", "cub")
+    matched = plan.deciding("margin_diml", "cub")
     assert matched["evaluate"]["scoring"]["truncation"] == entries["diml_3"]["K"]
     assert matched["embed"]["representation"]["side"] == entries["diml_4"]["G"]
 

@@ -8,9 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.parameters import merge, read
 from lookalike.plan.plan import Plan
 from lookalike.plan.published import papers, published_numbers
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import merge
+from lookalike.settings.recipes import RecipeFile, RecipePart
 from projects import OVERLAY, ROOT
 from spoiled import NAMES, NUMBERS, examples, read_or_refused, spoiled_text, written
 
@@ -60,25 +63,27 @@ def spoiled_settings(draw, whole):
     return settings
 
 
-@pytest.mark.parametrize("schema", ["recipes", "sections", "config"])
-def test_a_spoiled_parameter_file_is_read_or_refused(params, schema):
-    source = {"recipes": SHORTEST, "sections": ROOT / "params/defaults.yaml", "config": ROOT / "params/config.yaml"}
-    whole, numbers = source[schema].read_text(), itertools.count()
-    assert read(source[schema], schema)
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [(SHORTEST, RecipeFile), (ROOT / "params/defaults.yaml", RecipePart), (ROOT / "params/config.yaml", Configuration)],
+)
+def test_a_spoiled_parameter_file_is_read_or_refused(params, source, kind):
+    whole, numbers = source.read_text(), itertools.count()
+    assert read(source, kind)
 
     @examples(0.02)
     @given(spoiled_text(whole))
     def try_it(content):
         path = written(params / f"try{next(numbers)}.yaml", content)  # a name for each, as files are read once
-        found = read_or_refused(lambda: read(path, schema))
-        assert found is None or isinstance(found, dict)
+        found = read_or_refused(lambda: read(path, kind))
+        assert found is None or isinstance(found, kind)
         path.unlink()
 
     try_it()
 
 
 def test_spoiled_settings_of_an_overlay_are_planned_or_refused(params):
-    base, overlay = read("params/config.yaml", "config"), yaml.safe_load(OVERLAY)
+    base, overlay = read("params/config.yaml", Configuration).dump(), yaml.safe_load(OVERLAY)
     (params.parent / "pictures" / "one").mkdir(parents=True)
     assert "comparison" in Plan(merge(base, overlay)).tables
 

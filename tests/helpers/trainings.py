@@ -11,7 +11,7 @@ from PIL import Image
 
 from lookalike.files import write_tensors
 from lookalike.learners import LEARNERS
-from lookalike.parameters import merge
+from lookalike.settings.layers import merge
 from lookalike.training.learner import Learner
 
 CROP = 24

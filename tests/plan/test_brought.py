@@ -10,10 +10,11 @@ from types import SimpleNamespace as Names
 
 import pytest
 
-from lookalike.parameters import configuration, read
 from lookalike.plan.brought import FOLDERS, MADE_BY, Brought, asks_again, differs
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration, configuration
+from lookalike.settings.files import read
 from projects import ROOT
 
 TODAY = {"code": "c", "settings": "s", "weights": None}
@@ -51,7 +52,12 @@ def brings(params, monkeypatch):
     script.touch()
 
     def bring(names=ROWS, made_of=lambda file: None, makes_anew=lambda: False):
-        config = {**read("params/config.yaml", "config"), "scale": "mini", "tracking": False, "tables": ["diml_2"]}
+        config = {
+            **read("params/config.yaml", Configuration).dump(),
+            "scale": "mini",
+            "tracking": False,
+            "tables": ["diml_2"],
+        }
         inputs = Inputs(Plan(config), made_of)
         for recipe in names:
             file = params.parent / inputs.stored("evaluation", recipe, "figurines_birds", 0)
@@ -128,7 +134,7 @@ def test_a_result_of_somebody_else_that_seems_old_is_told(brings, monkeypatch):
 def reads(more, **config):
     birds = {"layout": "cub", "archive": "there.tar", "classes": {"train": [1, 50], "test": [51, 100]}}
     birds |= {"counts": {role: {"classes": 50, "images": 500} for role in ("train", "test")}}
-    given = {**read("params/config.yaml", "config"), "tracking": False, "name": "mine", **config}
+    given = {**read("params/config.yaml", Configuration).dump(), "tracking": False, "name": "mine", **config}
     plan = Plan({**given, "datasets": {"birds": {**birds, **more}}})
     return Inputs(plan).today("compared_margin", "birds")["reads"]
 

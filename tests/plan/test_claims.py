@@ -2,9 +2,10 @@
 
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.plan import Plan
+from lookalike.settings.files import read_entries
+from lookalike.settings.pages import Claim
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
 
@@ -18,10 +19,10 @@ def test_every_claim_is_tested_on_all_its_data_sets_at_mini_and_at_paper_scale()
     for scale in ("mini", "paper"):
         runs = runs_of(scale=scale)
         expected = {
-            (name, dataset, pair["changed"], pair["baseline"])
-            for name, claim in read("params/claims.yaml", "claims").items()
-            for dataset in claim["datasets"]
-            for pair in claim["pairs"]
+            (name, dataset, pair.changed, pair.baseline)
+            for name, claim in read_entries("params/claims.yaml", Claim).items()
+            for dataset in claim.datasets
+            for pair in claim.pairs
         }
         assert {(run["claim"], run["published"], run["changed"], run["baseline"]) for run in runs} == expected
         assert len(runs) == 3 * len(expected)

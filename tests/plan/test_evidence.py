@@ -5,14 +5,15 @@ from types import SimpleNamespace as Names
 
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 
 def evidence_of(recorded=lambda file: True, **config):
-    config = {**read("params/config.yaml", "config"), "scale": "mini", "tracking": False, **config}
+    config = {**read("params/config.yaml", Configuration).dump(), "scale": "mini", "tracking": False, **config}
     return Evidence(Inputs(Plan(config)), recorded)
 
 

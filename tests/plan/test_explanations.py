@@ -7,11 +7,12 @@ import yaml
 
 from lookalike.explanations import controls
 from lookalike.explanations.quality.explainers import CONTROLS as MEASURED_CONTROLS
-from lookalike.parameters import read
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.explanations import CONTROLS, check_explainer, explainers, explanation_rows, read_explanations
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
+from lookalike.settings.files import read
+from lookalike.settings.pages import Explanations
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
@@ -28,7 +29,7 @@ def evidence_of(**values):
 
 
 def test_every_row_is_measured_with_every_seed_on_what_stands_for_cub():
-    settings = read("params/explanations.yaml", "explanations")
+    settings = read("params/explanations.yaml", Explanations).dump()
     expected = {(block["title"], row["label"]) for block in settings["blocks"] for row in block["rows"]}
     for scale, dataset in (("mini", "figurines_birds"), ("paper", "cub")):
         rows = rows_of(scale=scale)

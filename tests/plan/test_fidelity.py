@@ -2,7 +2,9 @@
 
 import inspect
 import re
+from dataclasses import replace
 from itertools import combinations
+from typing import get_args
 
 import pytest
 import yaml
@@ -21,11 +23,16 @@ from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.models.embedder import Embedder
 from lookalike.models.tiny import Tiny
-from lookalike.parameters import check, merge, read
 from lookalike.plan import fidelity
 from lookalike.plan.checks import check_recipe
-from lookalike.plan.recipes import read_recipes, sections_on
+from lookalike.plan.recipes import Terms, read_recipes, sections_on
 from lookalike.samplers import SAMPLERS, build_sampler
+from lookalike.settings.fidelity import Disagreements, Fixed
+from lookalike.settings.files import read
+from lookalike.settings.layers import merge
+from lookalike.settings.model import checked
+from lookalike.settings.recipes import Recipe
+from lookalike.settings.scales import Scale
 from projects import ROOT
 
 STATED = {
@@ -41,6 +48,7 @@ SETTINGS = [
         **STATED[paper]["options"][name].get("alternatives", {}),
     }.items()
 ]
+RECIPES = read_recipes()
 PUBLISHED = ("cub", "cars", "sop", "inshop", "inat", None)
 TINY = {"name": "tiny", "weights": None, "batch_norm": "trained"}
 CONTEXTUAL = {"k": 4, "eps": 0.05, "lam": 0.4, "gamma": 0.1}
@@ -108,15 +116,14 @@ def test_names_of_options_are_unique_among_all_papers():
     ],
 )
 def test_a_misprint_is_no_option_and_other_mistakes_are_refused_too(spoil, message):
-    content = read("params/fidelity/avsl.yaml", "fidelity")
+    content = read("params/fidelity/avsl.yaml", Disagreements).dump()
     spoil(content)
     with pytest.raises(ValueError, match=re.escape(message)):
-        check(content, "fidelity", "avsl.yaml")
+        checked(Disagreements, content, "avsl.yaml")
 
 
 def test_reasons_are_those_of_the_schema():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/fidelity.schema.yaml").read_text())
-    assert list(fidelity.REASONS) == schema["properties"]["fixed"]["items"]["properties"]["because"]["enum"]
+    assert tuple(fidelity.REASONS) == get_args(Fixed.model_fields["because"].annotation)
     assert {point["because"] for content in STATED.values() for point in content["fixed"]} == set(fidelity.REASONS)
 
 
@@ -167,17 +174,15 @@ def test_settings_of_options_are_accepted_by_what_they_set(paper, name, level, s
         if options := trial.get("evaluate", {}).get("scoring"):
             StructuralMatcher(**options)
         # All else is described by the schema of recipes, which leaves open what the parts above take.
-        complete = sections_on(read_recipes()[0]["margin"], "diml", published, {})
-        check(merge(complete, trial), "recipe", f"{name} {level}")
+        complete = sections_on(RECIPES["margin"], published, Terms())
+        checked(Recipe, merge(complete, trial), f"{name} {level}")
 
 
 @pytest.mark.parametrize("trial", fidelity.trials(), ids=lambda trial: f"{trial.option}-{trial.level}")
 def test_trials_change_the_recipe_they_are_tried_on(trial):
-    recipes, papers = read_recipes()
-    assert papers[trial.recipe] == trial.paper
-    layers = recipes[trial.recipe]
-    unchanged = [sections_on(layers, "", published, {}) for published in PUBLISHED]
-    changed = [sections_on([*layers, trial.settings], "", published, {}) for published in PUBLISHED]
+    assert RECIPES[trial.recipe].paper == trial.paper
+    unchanged = [sections_on(RECIPES[trial.recipe], published, Terms()) for published in PUBLISHED]
+    changed = [sections_on(RECIPES[trial.name], published, Terms()) for published in PUBLISHED]
     assert unchanged != changed
     for published, sections in zip(PUBLISHED, changed, strict=True):
         assert leaves(where(trial.paper, trial.option)).items() <= leaves(sections).items()
@@ -205,11 +210,10 @@ def defaults(sections, path):
 
 @pytest.mark.parametrize("name", sorted({trial.recipe for trial in fidelity.trials()}))
 def test_the_recommended_level_is_what_recipes_do_without_it(name):
-    recipes, papers = read_recipes()
     for published in PUBLISHED:
-        sections = sections_on(recipes[name], "", published, {})
+        sections = sections_on(RECIPES[name], published, Terms())
         stated = leaves(sections)
-        recommended = on(fidelity.overrides(papers[name], "recommended", sections), published)
+        recommended = on(fidelity.overrides(RECIPES[name].paper, "recommended", sections), published)
         for path, value in leaves(recommended).items():
             if path in stated:
                 assert stated[path] == value, path
@@ -266,9 +270,8 @@ def test_options_of_another_loss_or_method_are_left_out():
 
 
 def test_a_recipe_at_a_level_keeps_all_else():
-    layers = read_recipes()[0]["avsl_margin"]
-    unchanged = sections_on(layers, "avsl", "cars", {})
-    changed = sections_on([*layers, {"fidelity": "paper"}], "avsl", "cars", {})
+    unchanged = sections_on(RECIPES["avsl_margin"], "cars", Terms())
+    changed = sections_on(replace(RECIPES["avsl_margin"], level="paper"), "cars", Terms())
     assert changed["train"]["loss"]["average"] == "separate"
     differing = {path for path, value in leaves(changed).items() if leaves(unchanged)[path] != value}
     stated = {path for _, _, _, settings in SETTINGS for path in leaves(settings)}
@@ -319,7 +322,7 @@ def test_paper_and_code_that_choose_alike_are_tried_once_under_both_names(params
 
 def test_a_trial_is_overruled_where_the_scale_sets_all_that_it_tries():
     trials = {trial.option: trial for trial in fidelity.trials()}
-    mini = read("params/scales/mini.yaml", "scale")["recipe"]
+    mini = read("params/scales/mini.yaml", Scale).dump()["recipe"]
     assert trials["learning_rates"].is_overruled(mini)
     assert trials["trunk_rate"].is_overruled(mini)
     assert not trials["sigmoid_scale"].is_overruled(mini)

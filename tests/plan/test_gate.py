@@ -4,15 +4,16 @@ from types import SimpleNamespace as Names
 
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.gate import Gate
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 
 @pytest.fixture
 def gate():
-    return Gate(Inputs(Plan({**read("params/config.yaml", "config"), "scale": "ci", "tracking": False})))
+    return Gate(Inputs(Plan({**read("params/config.yaml", Configuration).dump(), "scale": "ci", "tracking": False})))
 
 
 def test_every_recipe_of_the_tables_has_a_trace_that_is_compared_where_one_is_committed(gate):

@@ -5,13 +5,14 @@ from types import SimpleNamespace as Names
 
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 
 def inputs_of(**config):
-    return Inputs(Plan({**read("params/config.yaml", "config"), "scale": "mini", **config}))
+    return Inputs(Plan({**read("params/config.yaml", Configuration).dump(), "scale": "mini", **config}))
 
 
 @pytest.fixture(scope="module")

@@ -45,4 +45,4 @@ def test_a_run_reads_the_split_that_it_is_trained_on_and_the_weights_of_its_reci
     recipe, dataset = next(iter(plan.runs[["recipe", "dataset"]].itertuples(index=False, name=None)))
     read = reads_of(plan, recipe, dataset)
     assert read["data"].split(" with ")[0] in plan.datasets
-    assert read["weights"] == str(plan.settings(recipe, dataset, "train")["train"]["backbone"]["weights"])
+    assert read["weights"] == str(plan.deciding(recipe, dataset, "train")["train"]["backbone"]["weights"])

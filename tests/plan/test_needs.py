@@ -6,17 +6,20 @@ import zipfile
 import numpy as np
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.batch_needs import unmet_need
 from lookalike.plan.needs import check_archives, check_batches, check_inputs
 from lookalike.plan.plan import Plan
 from lookalike.samplers import build_sampler
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.model import Part
+from lookalike.settings.recipes import Train
 
 LEFT_OUT = "compared_multi_similarity"  # whose sampler draws with replacement, so that any number of classes is enough
 
 
 def plan(datasets, **values):
-    return Plan({**read("params/config.yaml", "config"), "name": "mine", "datasets": datasets, **values})
+    return Plan({**read("params/config.yaml", Configuration).dump(), "name": "mine", "datasets": datasets, **values})
 
 
 def refuse(chosen):
@@ -62,7 +65,7 @@ def test_an_archive_that_is_there_passes_as_do_data_that_will_be_fetched_or_draw
     (folder.parent / "street.tar").touch()
     refuse(plan({"street": {"layout": "folder", "archive": "street.tar"}}))
     for scale in ("mini", "paper"):
-        refuse(Plan({**read("params/config.yaml", "config"), "scale": scale}))
+        refuse(Plan({**read("params/config.yaml", Configuration).dump(), "scale": scale}))
 
 
 def test_a_weights_file_that_is_not_there_is_blamed_on_the_overlay_that_names_it(folder):
@@ -115,7 +118,8 @@ def test_needs_are_those_of_the_samplers(name):
             continue
         options = {} if name == "plain" else {"per_class": per_class}
         labels = np.repeat(np.arange(classes), each)
-        train = {"loss": {"name": "margin"}, "sampler": {"name": name, **options}, "batch_size": batch_size}
+        sampler = Part(name=name, **options)
+        train = Train.model_construct(loss=Part(name="margin"), sampler=sampler, batch_size=batch_size)
         need = unmet_need(train, len(labels), classes)
         assert (need is None) == _is_built(name, options, labels, batch_size), (train, labels)
         if need is not None and need.largest > 1:
@@ -131,7 +135,7 @@ def _is_built(name, options, labels, batch_size):
 
 
 def test_archives_that_only_a_person_can_fetch_are_asked_for_before_the_first_job(params, tmp_path):
-    paper = Plan({**read("params/config.yaml", "config"), "scale": "paper"})
+    paper = Plan({**read("params/config.yaml", Configuration).dump(), "scale": "paper"})
     archives = tmp_path / "archives"
     archives.mkdir()
     chosen = [paper.datasets[name] for name in ("cub", "inshop")]  # the first has addresses
@@ -150,7 +154,7 @@ def test_archives_that_only_a_person_can_fetch_are_asked_for_before_the_first_jo
 
 
 def test_pictures_that_only_a_person_can_unpack_are_asked_for_before_the_first_job(params, tmp_path):
-    paper = Plan({**read("params/config.yaml", "config"), "scale": "paper"})
+    paper = Plan({**read("params/config.yaml", Configuration).dump(), "scale": "paper"})
     with pytest.raises(
         ValueError, match=r"cuhk03_detected needs its pictures in \S*data/cuhk03_detected \(get the image"
     ):

@@ -6,15 +6,16 @@ import shlex
 import pandas as pd
 import pytest
 
-from lookalike.parameters import configuration, read, read_overlay
 from lookalike.plan.fidelity import departures
 from lookalike.plan.origin import DEPARTURES, origin, rebuilding_options
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration, configuration, read_overlay
+from lookalike.settings.files import read
 from projects import ROOT
 
 
 def plan(**values):
-    return Plan({**read("params/config.yaml", "config"), **values})
+    return Plan({**read("params/config.yaml", Configuration).dump(), **values})
 
 
 def of(plan, recipe, dataset, trivial=False):
@@ -60,7 +61,7 @@ def test_each_departure_has_its_own_mark():
     own = {"name": "own", "datasets": datasets, "tables": ["comparison"]}
     for recipe, marks in (
         ({}, ""),
-        ({"train": {"backbone": {"name": "resnet18"}}}, "B"),
+        ({"train": {"backbone": {"name": "resnet18", "weights": None, "batch_norm": "trained"}}}, "B"),
         ({"train": {"batch_size": 8}}, "S"),
         ({"evaluate": {"count_query_in_r": False}}, "S"),
     ):
@@ -158,8 +159,8 @@ def test_a_row_at_paper_names_the_listed_departures_that_it_rests_on(paper, tabl
 
 def test_a_recipe_that_follows_the_released_code_after_all_is_not_marked(paper):
     (arcface,) = (each for each in departures("diml", "T1") if "ArcFace" in each.point)
-    assert arcface.concerns(paper.settings("arcface", "cub"), "cub")
-    assert not arcface.concerns(paper.settings("fidelity_arcface_margin_released", "cub"), "cub")
+    assert arcface.concerns(paper.deciding("arcface", "cub"), "cub")
+    assert not arcface.concerns(paper.deciding("fidelity_arcface_margin_released", "cub"), "cub")
 
 
 def test_stand_ins_have_no_difference_and_no_such_mark(mini):

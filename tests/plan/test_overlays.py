@@ -5,12 +5,12 @@ import re
 import pytest
 import yaml
 
-from lookalike.parameters import configuration
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.explanations import explainers, explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
+from lookalike.settings.call import configuration
 from projects import ROOT
 
 OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem != "birds_long"]
@@ -32,7 +32,7 @@ def test_every_overlay_resolves_with_its_claims(path):
 @pytest.mark.parametrize("path", OF_THEIR_OWN, ids=lambda path: path.stem)
 def test_every_overlay_that_chooses_rates_resolves_with_its_trials(path):
     plan = plan_of(path)
-    grid = len(plan.rates["grid"])
+    grid = len(plan.rates.grid)
     assert len(trials(plan)) % grid == 0
 
 
@@ -86,8 +86,8 @@ def test_the_birds_are_half_of_cub_and_no_seed_of_a_trial_is_reported():
     plan = plan_of(ROOT / "params" / "overlays" / "birds.yaml")
     birds = plan.datasets["cub100"].specification
     assert birds["classes"] == {"train": [1, 50], "test": [51, 100]}
-    assert not set(plan.rates["seeds"]) & {0, 1, 2}
-    assert plan.settings("margin", "cub100")["train"]["budget"]["epochs"] * 200 == 1000
+    assert not set(plan.rates.seeds) & {0, 1, 2}
+    assert plan.deciding("margin", "cub100")["train"]["budget"]["epochs"] * 200 == 1000
 
 
 @pytest.mark.parametrize("path", OVERLAYS, ids=lambda path: path.stem)

@@ -5,11 +5,11 @@ from types import SimpleNamespace as Names
 import pandas as pd
 import pytest
 
-from lookalike.parameters import settings_digest
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.page import Shown, page_rows, read_page
 from lookalike.plan.plan import Plan
+from lookalike.settings.layers import settings_digest
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
@@ -103,7 +103,7 @@ def test_a_table_that_settings_of_another_day_made_is_told_by_its_number_of_rows
     plan, table = shown.plan, params.parent / "results" / "mini" / "tables" / "avsl_edges.csv"
     runs = plan.runs_of("avsl_edges").drop_duplicates("recipe")
     rows = runs[["recipe", "dataset"]].itertuples(index=False, name=None)
-    settings = [settings_digest(plan.settings(*row, plan.last_stage(row[0]))) for row in rows]
+    settings = [settings_digest(plan.deciding(*row, plan.last_stage(row[0]))) for row in rows]
     cells = runs[["recipe"]].assign(stand_in=runs["dataset"], settings=settings)
     quoted = pd.DataFrame({"recipe": [""], "stand_in": [""], "settings": [""]})
     table.parent.mkdir(parents=True)

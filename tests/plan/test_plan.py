@@ -7,9 +7,10 @@ import sys
 import pytest
 import yaml
 
-from lookalike import parameters
-from lookalike.parameters import configuration
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import configuration
+from lookalike.settings.files import read_yaml
+from lookalike.settings.layers import merge
 from projects import ROOT, path_in, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
@@ -50,7 +51,7 @@ def test_a_row_may_have_seeds_of_its_own(params):
 
 def test_mini_lays_its_network_and_sizes_over_every_recipe():
     plan = Plan(MINI)
-    settings = plan.settings("margin", "figurines_birds")
+    settings = plan.deciding("margin", "figurines_birds")
     assert settings["train"]["backbone"]["name"] == "tiny"
     assert settings["train"]["embedding"]["dim"] == 32
     assert settings["train"]["loss"] == {"name": "margin"}
@@ -58,7 +59,7 @@ def test_mini_lays_its_network_and_sizes_over_every_recipe():
 
 def test_per_dataset_values_follow_the_data_set_that_is_stood_in_for():
     paper = Plan({**MINI, "scale": "paper"})
-    rates = {name: paper.settings("softmax", name)["train"]["optimiser"]["lr"]["proxies"] for name in ("cub", "sop")}
+    rates = {name: paper.deciding("softmax", name)["train"]["optimiser"]["lr"]["proxies"] for name in ("cub", "sop")}
     assert rates == {"cub": 1e-5, "sop": 2e-3}
 
 
@@ -73,8 +74,8 @@ def test_recipes_with_equal_sections_share_a_training_under_the_name_of_the_orig
 
 def test_a_loss_does_not_inherit_the_values_of_another_one():
     base = {"loss": {"name": "margin", "margin": 0.3}}
-    assert parameters.merge(base, {"loss": {"name": "npair"}}) == {"loss": {"name": "npair"}}
-    assert parameters.merge(base, {"loss": {"margin": 0.2}}) == {"loss": {"name": "margin", "margin": 0.2}}
+    assert merge(base, {"loss": {"name": "npair"}}) == {"loss": {"name": "npair"}}
+    assert merge(base, {"loss": {"margin": 0.2}}) == {"loss": {"name": "margin", "margin": 0.2}}
 
 
 def test_some_tables_of_a_scale_get_a_page_of_their_own_and_leave_that_of_all():
@@ -361,7 +362,7 @@ def test_planning_imports_neither_torch_nor_mlflow():
         "import sys; from lookalike.plan.plan import Plan; "
         f"plan = Plan({MINI!r}); plan.runs; plan.shared('train', 'margin', 'figurines_birds'); "
         "from lookalike.sources.code import code_digest; "
-        "code_digest(['lookalike.stages.train:train'], plan.settings('margin', 'figurines_birds')); "
+        "code_digest(['lookalike.stages.train:train'], plan.deciding('margin', 'figurines_birds')); "
         "print([name for name in ('torch', 'mlflow', 'dvc') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program]
@@ -412,7 +413,7 @@ def test_segmentation_needs_data_with_episodes_and_a_method_with_attention(param
     assert refused("sam_triplet", "figurines_scenes").endswith(
         "segment: data of layout 'pascal5i' need this section, not null"
     )
-    segment = Plan(MINI).settings("sam_segment_cars_two", "figurines_scenes")["segment"]
+    segment = Plan(MINI).deciding("sam_segment_cars_two", "figurines_scenes")["segment"]
     own = {"recipes": {"by_graph": {"like": "avsl_proxy_anchor", "segment": segment}}}
     (params / "recipes" / "own.yaml").write_text(yaml.safe_dump(own))
     assert refused("by_graph", "figurines_scenes").endswith(
@@ -521,7 +522,7 @@ def test_unknown_keys_of_several_kinds_are_one_line(tmp_path, text):
 def test_words_in_quotes_and_plain_values_are_read_as_they_stand(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("a: ['no', \"010\", y, 08, 1.2.3]\nb: [true, False, 0, -7, 1e-5, .5, 2.0E+3]\nc: [null, '~']\nd:\n")
-    assert parameters.read_yaml(file) == {
+    assert read_yaml(file) == {
         "a": ["no", "010", "y", "08", "1.2.3"],
         "b": [True, False, 0, -7, 1e-5, 0.5, 2000.0],
         "c": [None, "~"],

@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 import pytest
 import yaml
 
-from lookalike.parameters import _Loader
 from lookalike.plan.plan import Plan
 from lookalike.plan.published import published_numbers
+from lookalike.settings.files import _Loader
 from projects import ROOT
 
 FILE = ROOT / "params" / "published" / "settings.csv"
@@ -61,7 +61,7 @@ def cells(plan):
                 yield (
                     place
                     | {"row": run.label, "dataset": run.published}
-                    | {"settings": leaves(plan.settings(run.recipe, run.dataset))}
+                    | {"settings": leaves(plan.deciding(run.recipe, run.dataset))}
                 )
 
 

@@ -5,7 +5,17 @@ import pytest
 
 from lookalike.plan import rates, scales
 from lookalike.plan.plan import Plan
-from lookalike.plan.rates import COLUMNS, Kind, Trial, choose, chosen_rates, kind_of, laid_over, trial_settings, trials
+from lookalike.plan.rates import (
+    COLUMNS,
+    Kind,
+    Trial,
+    choose,
+    chosen_rates,
+    kind_of,
+    rates_layers,
+    trial_settings,
+    trials,
+)
 from lookalike.tables.notes import notes_of, table_notes
 
 GRID = [{"trunk": 1e-4, "head": 1e-3}, {"trunk": 3e-4, "head": 1e-3}, {"trunk": 1e-4, "head": 3e-3}]
@@ -42,8 +52,9 @@ def train(method="embedder", loss="margin"):
 
 
 def test_recipes_of_one_method_and_loss_are_of_a_kind_and_one_that_learns_nothing_of_none():
-    assert kind_of(train("avsl", "margin")) == Kind("avsl", "margin")
-    assert kind_of(train(loss=None)) is None
+    plan = Plan(OVERLAY)
+    assert kind_of(plan.settings("compared_margin", "pictures").train) == Kind("embedder", "margin")
+    assert kind_of(plan.settings("untrained", "pictures").train) is None
 
 
 def test_every_kind_of_the_scales_tables_gets_the_same_number_of_trials_on_one_recipe():
@@ -61,7 +72,7 @@ def test_every_kind_of_the_scales_tables_gets_the_same_number_of_trials_on_one_r
 
 def test_a_kind_is_tried_on_the_stand_in_for_cub_where_it_runs_there():
     plan = Plan({**CONFIG, "tables": ["methods"]})
-    plan.rates = OVERLAY["rates"]
+    plan.rates = Plan(OVERLAY).rates
     tried = {trial.kind: trial for trial in trials(plan)}
     assert tried[Kind("embedder", "margin")].dataset == "figurines_birds"
     assert tried[Kind("sam", "part_cross_entropy")].dataset == "figurines_people"  # though the call asks for `methods`
@@ -69,7 +80,7 @@ def test_a_kind_is_tried_on_the_stand_in_for_cub_where_it_runs_there():
 
 def test_a_trial_is_the_recipe_at_the_scale_with_a_pair_of_rates_and_the_budget_of_trials():
     plan = Plan(OVERLAY)
-    own = plan.settings("compared_margin", "pictures")["train"]
+    own = plan.deciding("compared_margin", "pictures")["train"]
     tried = trial_settings(plan, "compared_margin", "pictures", 2)
     assert tried["optimiser"]["lr"] == {**own["optimiser"]["lr"], **GRID[2]}
     assert tried["budget"]["batches_per_epoch"] == 7
@@ -89,7 +100,7 @@ def test_a_trial_beyond_the_grid_or_of_a_scale_without_one_is_refused():
 def test_the_best_score_of_a_kind_is_chosen_and_of_equals_the_first():
     first, second = Kind("embedder", "margin"), Kind("avsl", "margin")
     tried = [Trial(kind, kind.method, "pictures", number) for kind in (first, second) for number in range(3)]
-    found = choose(tried, [0.1, 0.3, 0.2, 0.4, 0.2, 0.4], GRID, 2)
+    found = choose(tried, [0.1, 0.3, 0.2, 0.4, 0.2, 0.4], Plan(OVERLAY).rates.grid, 2)
     assert list(found.columns) == list(COLUMNS)
     assert list(found["chosen"]) == ["", "yes", "", "yes", "", ""]
     assert found[["trunk", "head"]].to_dict("records") == GRID * 2
@@ -100,11 +111,11 @@ def test_what_was_chosen_lies_over_the_recipes_of_its_kind_and_over_no_other(fil
     write(file, LINE)
     after = Plan(OVERLAY)
     for recipe in ("compared_margin", "compared_margin_diml"):
-        lr = after.settings(recipe, "pictures")["train"]["optimiser"]["lr"]
+        lr = after.deciding(recipe, "pictures")["train"]["optimiser"]["lr"]
         assert (lr["trunk"], lr["head"]) == (1e-4, 3e-3)
-        assert lr["proxies"] == before.settings(recipe, "pictures")["train"]["optimiser"]["lr"]["proxies"]
+        assert lr["proxies"] == before.deciding(recipe, "pictures")["train"]["optimiser"]["lr"]["proxies"]
     for recipe in ("compared_proxy_anchor_avsl", "compared_triplet", "untrained"):
-        assert after.settings(recipe, "pictures") == before.settings(recipe, "pictures")
+        assert after.deciding(recipe, "pictures") == before.deciding(recipe, "pictures")
 
 
 def test_a_table_says_that_its_rates_were_chosen(file):
@@ -149,22 +160,23 @@ def test_a_kind_that_was_not_tried_takes_the_rates_of_its_loss_alone():
         Kind("embedder", "margin"): {"trunk": 1.0, "head": 2.0},
         Kind("sam", "triplet"): {"trunk": 3.0, "head": 4.0},
     }
-    assert laid_over(train("sam", "margin"), chosen)["optimiser"]["lr"] == {"trunk": 1.0, "head": 2.0, "proxies": 0.1}
+    (layer,) = rates_layers(train("sam", "margin"), chosen, "mine")
+    assert layer == ("params/rates/mine.csv", {"train": {"optimiser": {"lr": {"trunk": 1.0, "head": 2.0}}}})
     for without in (train("embedder", "triplet"), train(loss=None)):
-        assert laid_over(without, chosen) == without
+        assert rates_layers(without, chosen, "mine") == []
 
 
 def test_a_scale_with_a_grid_of_its_own_has_choices_of_its_own():
     own = Plan({**CONFIG, "scale": "small_squeezenet"})
     assert own.rates_of == "small_squeezenet"  # which is like `small`
-    assert own.rates["train"] == Plan({**CONFIG, "scale": "small"}).rates["train"]
+    assert own.rates.train == Plan({**CONFIG, "scale": "small"}).rates.train
 
 
 def test_the_choices_of_another_scale_are_taken_by_its_name(file, monkeypatch):
     write(file, LINE)
     monkeypatch.setattr(scales, "project_root", lambda: file.parents[2])
     longer = Plan({**OVERLAY, "name": "longer", "rates": "own"})
-    assert longer.settings("compared_margin", "pictures")["train"]["optimiser"]["lr"]["head"] == 3e-3
+    assert longer.deciding("compared_margin", "pictures")["train"]["optimiser"]["lr"]["head"] == 3e-3
     assert not longer.rates  # and no trials of its own
     with pytest.raises(
         ValueError, match=r"^the overlay, rates \(choices below params/rates\): unknown 'owm', did you mean 'own'"

@@ -17,11 +17,14 @@ from lookalike.losses.batch import BatchLoss
 from lookalike.methods import METHODS
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.scoring import structural_matching
-from lookalike.parameters import merge, read
 from lookalike.plan import scales
 from lookalike.plan.checks import check_recipe, losses_of
 from lookalike.plan.plan import Plan
-from lookalike.plan.recipes import sections_on
+from lookalike.plan.recipes import StatedRecipe, Terms, sections_on
+from lookalike.settings.files import read
+from lookalike.settings.layers import Layer, merge
+from lookalike.settings.model import checked
+from lookalike.settings.scales import Scale
 from lookalike.sources import code
 from projects import ROOT, spoil
 
@@ -36,14 +39,17 @@ def mini():
 def layered(*layers, published=None, scale=None):
     """The ``train`` section of these layers, over a smallest one."""
     least = {"train": {"method": {"name": "embedder"}, "embedding": {"dim": 512}, "sampler": {"name": "plain"}}}
-    return sections_on([least, *layers], "diml", published, scale or {})["train"]
+    recipe = StatedRecipe("diml", tuple(Layer("", values) for values in (least, *layers)))
+    scale = scale or {}
+    terms = Terms((Layer("", scale.get("recipe", {})),), scale.get("embedding_dims", {}))
+    return sections_on(recipe, published, terms)["train"]
 
 
 def test_a_recipe_that_is_like_another_lies_over_it(params):
     new = "  first: {like: margin, train: {batch_size: 60}}\n  second: {like: first, train: {loss: {margin: 0.3}}}\n"
     spoil(params / "recipes" / "diml.yaml", "  margin: {", f"{new}  margin: {{")
     plan = Plan({**MINI, "scale": "paper"})
-    margin, second = (plan.settings(name, "cub")["train"] for name in ("margin", "second"))
+    margin, second = (plan.deciding(name, "cub")["train"] for name in ("margin", "second"))
     assert margin["batch_size"] == 112
     assert second == {**margin, "batch_size": 60, "loss": {"name": "margin", "margin": 0.3}}
 
@@ -92,11 +98,11 @@ def test_a_batch_is_cut_to_whole_groups(batch, per_class, cut):
 
 
 def test_sizes_of_the_embedded_scale_reach_every_method(mini):
-    avsl = mini.settings("avsl_proxy_anchor", "figurines_birds")["train"]
+    avsl = mini.deciding("avsl_proxy_anchor", "figurines_birds")["train"]
     assert (avsl["embedding"]["dim"], avsl["method"]["k"]) == (64, 16)
-    contextual = mini.settings("contextual", "figurines_birds")["train"]
+    contextual = mini.deciding("contextual", "figurines_birds")["train"]
     assert (contextual["embedding"]["dim"], contextual["projector"]) == (64, {"width": 256})
-    assert mini.settings("sam_triplet", "figurines_birds")["train"]["batch_size"] == 60
+    assert mini.deciding("sam_triplet", "figurines_birds")["train"]["batch_size"] == 60
 
 
 def test_a_scale_takes_recipe_and_sizes_of_the_one_it_is_like(monkeypatch):
@@ -107,18 +113,19 @@ def test_a_scale_takes_recipe_and_sizes_of_the_one_it_is_like(monkeypatch):
         "tables": ["avsl_1"],
     }
     short["recipe"] = {"train": {"budget": {"epochs": 2, "batches_per_epoch": 20}}}
-    monkeypatch.setattr(scales, "read", lambda path, kind: short if "short" in path else read(path, kind))
+    stated = checked(Scale, short, "short")
+    monkeypatch.setattr(scales, "read", lambda path, kind: stated if "short" in path else read(path, kind))
     ours, theirs = (Plan({**MINI, "scale": scale}) for scale in ("short", "mini"))
-    expected = merge(theirs.settings("margin", "figurines_birds")["train"], short["recipe"]["train"])
-    assert ours.settings("margin", "figurines_birds")["train"] == expected
+    expected = merge(theirs.deciding("margin", "figurines_birds")["train"], short["recipe"]["train"])
+    assert ours.deciding("margin", "figurines_birds")["train"] == expected
     assert (list(ours.datasets), ours.table_names) == (["figurines_birds"], ["avsl_1"])
     assert (ours.rates_of, ours.rates) == ("mini", theirs.rates)
 
 
 def test_the_scale_of_the_gate_has_no_choices_that_could_move_its_numbers():
     short = Plan({**MINI, "scale": "ci"})
-    assert (short.rates_of, short.rates) == ("ci", {})
-    train = short.settings("margin", "figurines_few_birds")["train"]
+    assert (short.rates_of, short.rates) == ("ci", None)
+    train = short.deciding("margin", "figurines_few_birds")["train"]
     assert train["backbone"]["weights"] is None
     assert not any("rates" in note for note in short.table("ci_recipes").get("notes", []))
 
@@ -280,7 +287,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("recipe", "change", "where", "what"), REFUSED)
 def test_a_recipe_that_cannot_be_meant_is_refused(mini, recipe, change, where, what):
-    sections = mini.settings(recipe, "figurines_birds")
+    sections = mini.deciding(recipe, "figurines_birds")
     check_recipe(sections, "recipe r")
     spoiled = merge(sections, change)
     if spoiled["train"]["optimiser"]["lr"] == "no projector":
@@ -338,7 +345,7 @@ def test_reranking_needs_a_test_set_that_searches_itself(params):
 def test_levels_of_fidelity_that_a_paper_does_not_have_are_refused(params, level, message):
     spoil(params / "recipes" / "sam.yaml", "  sam_triplet:\n", f"  sam_triplet:\n    fidelity: {level}\n")
     with pytest.raises(ValueError, match=message):
-        Plan(MINI).settings("sam_triplet", "figurines_birds")
+        Plan(MINI).deciding("sam_triplet", "figurines_birds")
 
 
 def test_what_is_known_of_methods_fits_their_code():

@@ -25,23 +25,23 @@ def rates(train, epochs):
 @pytest.mark.parametrize("recipe", ["proxy_anchor_224", "proxy_nca_224"])
 def test_rates_of_the_contextual_papers_proxy_losses_fall_during_the_warm_up(paper, recipe):
     # shared/methods/contextual.md, section 8: "the schedule steps at every epoch, warm-up included"
-    train = paper.settings(recipe, "cub")["train"]
+    train = paper.deciding(recipe, "cub")["train"]
     found = rates(train, [0, 9, 10, 19, 20])
     assert [each["trunk"] for each in found] == pytest.approx([0, 0, 4.8e-5, 4.8e-5, 1.44e-5])
     assert [each["projector"] for each in found] == pytest.approx([3.2e-4, 3.2e-4, 9.6e-5, 9.6e-5, 2.88e-5])
-    on_sop = rates(paper.settings(recipe, "sop")["train"], [0, 1, 20, 21])
+    on_sop = rates(paper.deciding(recipe, "sop")["train"], [0, 1, 20, 21])
     assert [each["head"] for each in on_sop] == pytest.approx([1.6e-4, 1.6e-4, 1.6e-4, 4.8e-5])
 
 
 def test_the_warm_up_of_avsl_does_not_count_for_its_schedule(paper):
     # shared/methods/avsl.md, section 8: "the schedule does not advance"
-    found = rates(paper.settings("avsl_proxy_anchor", "cub")["train"], [4, 5, 14, 15])
+    found = rates(paper.deciding("avsl_proxy_anchor", "cub")["train"], [4, 5, 14, 15])
     assert [each["trunk"] for each in found] == pytest.approx([0, 1e-5, 1e-5, 5e-6])
 
 
 def test_the_proxy_anchor_baseline_of_avsl_runs_by_its_published_command_lines(paper):
     # shared/methods/avsl.md, section 8, last line of the table: "Baseline PA"
-    found = {name: paper.settings("avsl_baseline_proxy_anchor", name)["train"] for name in ("cub", "cars", "sop")}
+    found = {name: paper.deciding("avsl_baseline_proxy_anchor", name)["train"] for name in ("cub", "cars", "sop")}
     lr = {
         name: [train["optimiser"]["lr"][part] for part in ("trunk", "head", "proxies")] for name, train in found.items()
     }
@@ -57,7 +57,7 @@ def test_the_proxy_anchor_baseline_of_avsl_runs_by_its_published_command_lines(p
 def test_margin_of_avsl_and_its_baseline_take_the_configuration_file(paper, recipe):
     # shared/methods/avsl.md, section 8: "config defaults"; issue 12, point 8: no warm-up
     for dataset in ("cub", "cars", "sop"):
-        train = paper.settings(recipe, dataset)["train"]
+        train = paper.deciding(recipe, dataset)["train"]
         assert train["optimiser"]["lr"] == {"trunk": 1e-5, "head": 1e-4, "proxies": 1e-4, "boundaries": 1e-2}
         found = rates(train, [0, 9, 10])
         assert [each["trunk"] for each in found] == pytest.approx([1e-5, 1e-5, 5e-6])
@@ -67,7 +67,7 @@ def test_margin_of_avsl_and_its_baseline_take_the_configuration_file(paper, reci
 def test_the_text_of_avsl_is_an_option_for_margin(paper):
     # issue 12, point 8: "the text's 1e-4 for everything with warm-up 5 is the option in fidelity"
     for recipe in ("fidelity_margin_rates_paper", "fidelity_baseline_margin_rates_paper"):
-        train = paper.settings(recipe, "cub")["train"]
+        train = paper.deciding(recipe, "cub")["train"]
         assert set(train["optimiser"]["lr"].values()) == {1e-4}
         assert rates(train, [4, 5, 14, 15])[1:] == [rates(train, [5])[0]] * 2 + [rates(train, [15])[0]]
         assert [each["trunk"] for each in rates(train, [4, 5, 14, 15])] == pytest.approx([0, 1e-4, 1e-4, 5e-5])
@@ -78,7 +78,7 @@ def test_the_text_of_avsl_is_an_option_for_margin(paper):
 )
 def test_rates_at_256_px_fall_three_times_and_stay(paper, recipe):
     # shared/methods/contextual.md, section 4: "x0.3 at epochs 15, 30, 45"
-    found = rates(paper.settings(recipe, "sop")["train"], [0, 14, 15, 30, 45, 60, 75])
+    found = rates(paper.deciding(recipe, "sop")["train"], [0, 14, 15, 30, 45, 60, 75])
     shares = [each["head"] / 4e-5 for each in found]
     assert shares == pytest.approx([1, 1, 0.3, 0.09, 0.027, 0.027, 0.027])
 
@@ -86,7 +86,7 @@ def test_rates_at_256_px_fall_three_times_and_stay(paper, recipe):
 @pytest.mark.parametrize("recipe", ["proxy_anchor", "proxy_anchor_diml", "proxy_anchor_64", "proxy_anchor_512_diml"])
 def test_proxy_anchor_beside_diml_is_that_of_its_authors(paper, recipe):
     # issue 12, point 7
-    found = {name: paper.settings(recipe, name)["train"] for name in ("cub", "cars", "sop")}
+    found = {name: paper.deciding(recipe, name)["train"] for name in ("cub", "cars", "sop")}
     for train in found.values():
         assert train["optimiser"]["algorithm"] == "adamw"
         assert (train["optimiser"]["weight_decay"], train["optimiser"]["loss_weight_decay"]) == (1e-4, 1e-4)
@@ -102,7 +102,7 @@ def test_proxy_anchor_beside_diml_is_that_of_its_authors(paper, recipe):
 
 
 def weights(plan, recipe, dataset):
-    loss = plan.settings(recipe, dataset)["train"]["loss"]
+    loss = plan.deciding(recipe, dataset)["train"]["loss"]
     rest = 1 - loss["lam"] if loss["contrastive_weight"] is None else loss["contrastive_weight"]
     return pytest.approx((loss["lam"], rest, loss["gamma"]))
 
@@ -120,11 +120,11 @@ def test_without_the_regulariser_the_rest_is_contrastive(paper):
     # Table 5 and Figs 14, 16 and 17: gamma 0, where Eq. 6 and the released code agree
     runs = paper.runs_of("contextual_5").query("not trivial")
     for recipe in runs["recipe"]:
-        lam = paper.settings(recipe, "sop")["train"]["loss"]["lam"]
+        lam = paper.deciding(recipe, "sop")["train"]["loss"]["lam"]
         assert weights(paper, recipe, "sop") == (lam, 1 - lam, 0)
     for sweep in ("contextual_seen", "contextual_variants", "contextual_detached"):
         for run in paper.runs_of(sweep).query("not trivial").itertuples():
-            lam = paper.settings(run.recipe, run.dataset)["train"]["loss"]["lam"]
+            lam = paper.deciding(run.recipe, run.dataset)["train"]["loss"]["lam"]
             assert weights(paper, run.recipe, run.dataset) == (lam, 1 - lam, 0)
 
 
@@ -132,9 +132,9 @@ def test_without_the_regulariser_the_rest_is_contrastive(paper):
 def test_figure_13_belongs_to_the_set_up_of_256_px(paper, sweep):
     # issue 12, point 10; shared/methods/contextual.md, section 4: Figs 13-17 at 256
     settings = [
-        paper.settings(recipe, "sop")["train"] for recipe in paper.runs_of(sweep).query("not trivial")["recipe"]
+        paper.deciding(recipe, "sop")["train"] for recipe in paper.runs_of(sweep).query("not trivial")["recipe"]
     ]
-    assert paper.settings("contextual_256", "sop")["train"] in settings
+    assert paper.deciding("contextual_256", "sop")["train"] in settings
     for train in settings:
         loss = train["loss"]
         assert (train["image"]["crop_px"], loss["lam"]) == (256, 0.4)

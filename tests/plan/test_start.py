@@ -5,9 +5,9 @@ import yaml
 
 from figurines.preset import PRESETS, collect
 from lookalike.files import read_about
-from lookalike.parameters import canonical
 from lookalike.plan import start
 from lookalike.plan.start import read_start
+from lookalike.settings.layers import canonical
 from projects import ROOT, spoil
 
 

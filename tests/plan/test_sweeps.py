@@ -29,7 +29,7 @@ def test_every_combination_of_two_axes_is_a_row_with_a_recipe(sweep):
     runs = plan.runs_of("tried")
     assert list(runs["recipe"]) == ["tried_0_1_64", "tried_0_1_128", "tried_0_2_64", "tried_0_2_128", *TRIVIAL]
     assert runs["label"][0] == "margin = 0.1, size = 64"
-    train = plan.settings("tried_0_2_64", "cub")["train"]
+    train = plan.deciding("tried_0_2_64", "cub")["train"]
     assert (train["loss"]["margin"], train["embedding"]["dim"], train["batch_size"]) == (0.2, 64, 112)
 
 
@@ -41,7 +41,7 @@ def test_a_named_choice_may_be_like_a_recipe_and_hold_more_where_another_axis_ha
       other: {train: {batch_size: 64}, where: {loss: {softmax: {train: {batch_size: 32}}}}}"""
     plan = sweep(axes, recipe="")
     sizes = {
-        point.name: plan.settings(point.name, "cub")["train"]["batch_size"] for point in plan.sweeps["tried"].points
+        point.name: plan.deciding(point.name, "cub")["train"]["batch_size"] for point in plan.sweeps["tried"].points
     }
     assert sizes == {
         "tried_margin_plain": 112,
@@ -49,7 +49,7 @@ def test_a_named_choice_may_be_like_a_recipe_and_hold_more_where_another_axis_ha
         "tried_softmax_plain": 112,
         "tried_softmax_other": 32,
     }
-    assert plan.settings("tried_softmax_plain", "cub")["train"]["loss"]["name"] == "softmax"
+    assert plan.deciding("tried_softmax_plain", "cub")["train"]["loss"]["name"] == "softmax"
 
 
 def test_a_point_shares_the_runs_of_an_equal_recipe_and_of_an_equal_point(sweep):

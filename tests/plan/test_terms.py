@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from lookalike.learners import LEARNERS
-from lookalike.parameters import read
 from lookalike.plan.origin import terms_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.terms import RATES, TERMS, has_part, row_costs, warm_query_ms
 from lookalike.plan.timings import PASSES, SHORT_S, warm_file, warm_seconds, write_warm
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
 EMBEDDING = {
@@ -22,7 +23,7 @@ EMBEDDING = {
 
 
 def plan(**values):
-    return Plan({**read("params/config.yaml", "config"), **OWN, **values})
+    return Plan({**read("params/config.yaml", Configuration).dump(), **OWN, **values})
 
 
 def notes(**values):
@@ -31,7 +32,7 @@ def notes(**values):
 
 def test_all_rows_of_the_comparison_are_trained_on_equal_terms():
     for chosen in (plan(), plan(datasets={"birds": {**OWN["datasets"]["birds"], "stands_for": "sop"}})):
-        sections = [chosen.settings(row["recipe"], "birds")["train"] for row in chosen.tables["comparison"]["rows"]]
+        sections = [chosen.deciding(row["recipe"], "birds")["train"] for row in chosen.tables["comparison"]["rows"]]
         for term in TERMS:
             assert all(section[term] == sections[0][term] for section in sections), term
     assert not [note for note in notes() if note.startswith("Differs")]
@@ -68,7 +69,7 @@ def test_a_rate_is_shown_where_the_training_has_such_parameters():
     seen = set()
     chosen = plan()
     for recipe in chosen.recipe_names:
-        train = chosen.settings(recipe, "birds")["train"]
+        train = chosen.deciding(recipe, "birds")["train"]
         kind = train["method"]["name"], str(train["loss"] and train["loss"]["name"]), train["projector"] is not None
         if train["loss"] is None or kind in seen:
             continue
@@ -76,7 +77,9 @@ def test_a_rate_is_shown_where_the_training_has_such_parameters():
         with torch.device("meta"):
             backbone = {**train["backbone"], "name": "tiny", "weights": None, "batch_norm": "trained"}
             learner = LEARNERS[kind[0]]({**train, "backbone": backbone}, classes=4)
-        assert {part for part in RATES if has_part(train, part)} == learner.parts().keys(), kind
+        assert {
+            part for part in RATES if has_part(chosen.settings(recipe, "birds").train, part)
+        } == learner.parts().keys(), kind
     assert len(seen) > 30
 
 

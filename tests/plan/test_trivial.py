@@ -28,7 +28,7 @@ def test_they_are_measured_as_the_first_row_of_their_table_is(paper):
         runs = paper.runs_of(name)
         first = runs.iloc[0]["recipe"]
         for run in runs[runs["label"].isin(LABELS)].itertuples():
-            theirs, ours = (paper.settings(recipe, run.dataset) for recipe in (first, run.recipe))
+            theirs, ours = (paper.deciding(recipe, run.dataset) for recipe in (first, run.recipe))
             assert [ours[stage][key] for stage, key in PROTOCOL] == [theirs[stage][key] for stage, key in PROTOCOL]
             assert ours["train"]["backbone"]["name"] == theirs["train"]["backbone"]["name"]
             assert (ours["train"]["loss"], ours["evaluate"]["scoring"]) == (None, {"name": "cosine"})
@@ -36,7 +36,7 @@ def test_they_are_measured_as_the_first_row_of_their_table_is(paper):
 
 def test_the_network_of_a_table_with_one_of_its_own_is_looked_at_untrained(paper):
     [run] = paper.runs_of("sam_3").query("label == 'Untrained features'").itertuples()
-    train = paper.settings(run.recipe, run.dataset)["train"]
+    train = paper.deciding(run.recipe, run.dataset)["train"]
     assert (train["backbone"]["last_stride"], train["test_image"]["crop_px"]) == (1, [384, 128])
 
 
@@ -44,8 +44,8 @@ def test_they_have_the_map_of_their_table(params):
     spoil(params / "recipes" / "sam.yaml", "  pcb:\n", "  pcb:\n    evaluate: {average_precision: trapezoids}\n")
     plan = Plan(MINI)
     for run in plan.runs_of("sam_3").itertuples():
-        assert plan.settings(run.recipe, run.dataset)["evaluate"]["average_precision"] == "trapezoids"
-    assert "average_precision" not in plan.settings("margin", "figurines_birds")["evaluate"]
+        assert plan.deciding(run.recipe, run.dataset)["evaluate"]["average_precision"] == "trapezoids"
+    assert "average_precision" not in plan.deciding("margin", "figurines_birds")["evaluate"]
 
 
 def test_their_results_are_shared_and_cost_one_training_per_data_set_at_mini():

@@ -265,7 +265,7 @@ def of_recipes(plan):
     forget()
     return {
         (recipe, stage): recipe_digest(
-            [f"lookalike.stages.{stage}:{stage}"], plan.settings(recipe, "figurines_birds", stage)
+            [f"lookalike.stages.{stage}:{stage}"], plan.deciding(recipe, "figurines_birds", stage)
         )
         for recipe in RECIPES
         for stage in ("train", "embed", "evaluate")

@@ -3,9 +3,9 @@
 import pytest
 
 from lookalike.files import write_text
-from lookalike.parameters import configuration
 from lookalike.plan.figures import read_figures
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import configuration
 from lookalike.stages.figures_page import figures_page
 from projects import ROOT, committed
 

@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from lookalike.data import read_manifest
-from lookalike.parameters import read
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from lookalike.stages.split import split
 
 TRAIN = {"batch_size": 8, "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"}}
@@ -17,7 +18,7 @@ TRAIN = {"batch_size": 8, "backbone": {"name": "tiny", "weights": None, "batch_n
 def plan(pictures, **values):
     recipe = {"train": TRAIN}
     given = {"name": "mine", "datasets": {"street": pictures}, "recipe": recipe, "tracking": False, **values}
-    return Plan({**read("params/config.yaml", "config"), **given})
+    return Plan({**read("params/config.yaml", Configuration).dump(), **given})
 
 
 @pytest.fixture

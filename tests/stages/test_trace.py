@@ -5,9 +5,10 @@ import torch
 
 from lookalike.files import read_json
 from lookalike.learners.traces.comparison import trace_difference
-from lookalike.parameters import read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from lookalike.stages.trace import trace
 
 COMMITTED = read_json(project_root() / "results" / "reference" / "ci_traces.json")
@@ -15,7 +16,7 @@ COMMITTED = read_json(project_root() / "results" / "reference" / "ci_traces.json
 
 @pytest.fixture(scope="module")
 def plan():
-    return Plan({**read("params/config.yaml", "config"), "scale": "ci"})
+    return Plan({**read("params/config.yaml", Configuration).dump(), "scale": "ci"})
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def plan():
 def test_a_recipe_traces_as_committed_whatever_torch_was_seeded_with(plan, tmp_path, recipe, dataset):
     torch.manual_seed(12345)
     output, specification = tmp_path / "trace.json", plan.datasets[dataset].specification
-    trace(plan.settings(recipe, dataset), specification=specification, output=str(output))
+    trace(plan.deciding(recipe, dataset), specification=specification, output=str(output))
     assert trace_difference(read_json(output), COMMITTED[f"{recipe}@{dataset}"]) == ""
     assert torch.get_default_dtype() == torch.float32
 

@@ -2,8 +2,10 @@
 
 import hashlib
 
-from lookalike.parameters import canonical, read
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import canonical
 from lookalike.stages.track import track
 from lookalike.tracking.uses import uses_of, view_of
 
@@ -21,7 +23,7 @@ tried:
 
 def plan_of(params, **values):
     (params / "tables" / "tried.yaml").write_text(TABLE)
-    return Plan({**read("params/config.yaml", "config"), "tables": ["tried"], "seeds": [0, 1], **values})
+    return Plan({**read("params/config.yaml", Configuration).dump(), "tables": ["tried"], "seeds": [0, 1], **values})
 
 
 def finish(params, *runs):
@@ -46,7 +48,7 @@ def test_a_run_carries_the_digest_of_its_settings_and_all_of_them_as_parameters(
     plan = plan_of(params)
     finish(params, ("margin_diml", 0))
     [evaluation] = uses_of(plan, "tried")
-    sections = plan.settings("margin_diml", "figurines_birds", "evaluate")
+    sections = plan.deciding("margin_diml", "figurines_birds", "evaluate")
     digest = hashlib.sha256(canonical(sections).encode()).hexdigest()[:12]
     assert evaluation.tags == {"settings": digest, "paper": "diml", "stands_for": "cub"}
     assert evaluation.parameters["train.loss.name"] == "margin"
@@ -60,5 +62,5 @@ def test_a_table_is_listed_by_its_own_metrics_and_checkpoint(params):
 
 def test_nothing_is_touched_with_tracking_off(params):
     plan_of(params)
-    track("tried", {**read("params/config.yaml", "config"), "tables": ["tried"], "tracking": "False"})
+    track("tried", {**read("params/config.yaml", Configuration).dump(), "tables": ["tried"], "tracking": "False"})
     assert not (params.parent / "mlflow.db").exists()

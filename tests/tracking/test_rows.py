@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from lookalike.parameters import read
+from lookalike.settings.files import read_entries
+from lookalike.settings.tables import Table
 from lookalike.tracking import Tracked, Uses, View, tag_runs
 from lookalike.tracking.client import LONGEST_TAG
 from lookalike.tracking.rows import with_entries
@@ -87,7 +88,7 @@ def test_of_the_longest_tables_only_the_number_of_rows_is_left_where_a_tag_is_to
 
 def test_the_docs_hold_the_search_of_every_table():
     page = (ROOT / "docs" / "mlflow.md").read_text()
-    entries = [read(path, "tables") for path in sorted((ROOT / "params" / "tables").glob("*.yaml"))]
+    entries = [read_entries(path, Table) for path in sorted((ROOT / "params" / "tables").glob("*.yaml"))]
     names = [name for entry in entries for name in entry]
     assert [name for name in names if f" {view(name).filter}\n" not in page] == []
     assert page.count("tags.tables LIKE") == len(names) + 1  # and a sweep

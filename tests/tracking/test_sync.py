@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lookalike.command import main
-from lookalike.parameters import read
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from lookalike.stages.track import track
 from lookalike.tracking import Tracked
 from lookalike.tracking.client import is_own
@@ -139,6 +140,6 @@ def test_each_of_two_people_at_one_server_has_runs_of_their_own(params, uri, cap
 def test_a_table_tags_only_the_runs_that_fill_it_with_its_rows(params, uri):
     make_runs(params.parent, tracked=True)
     (params / "tables" / "tried.yaml").write_text(TABLE)
-    track("tried", {**read("params/config.yaml", "config"), "tables": ["tried"]})
+    track("tried", {**read("params/config.yaml", Configuration).dump(), "tables": ["tried"]})
     rows = {recipe: run.data.tags["rows"] for recipe, run in runs_in(uri).items()}
     assert rows == {"margin": "| tried: Margin |", "margin_diml": "| tried: Margin + DIML |"}

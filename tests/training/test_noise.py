@@ -8,7 +8,8 @@ import torch
 
 from figurines.preset import collect, preset_named
 from figurines.species import difference
-from lookalike.parameters import read
+from lookalike.settings.datasets import Dataset
+from lookalike.settings.files import read
 from lookalike.training.noise import disturbed
 from lookalike.training.roles import Role
 
@@ -88,7 +89,7 @@ def test_image_noise_without_strangers_is_refused():
 
 def test_strangers_of_the_embedded_birds_show_none_of_their_species():
     generators = [
-        read(f"params/datasets/{name}.yaml", "dataset")["generator"]
+        read(f"params/datasets/{name}.yaml", Dataset).dump()["generator"]
         for name in ("figurines_birds", "figurines_strangers")
     ]
     assert {generator["preset"] for generator in generators} == {"birds"}

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-import yaml
 from safetensors import safe_open
 from torchvision.models import squeezenet1_1
 
@@ -19,6 +18,8 @@ from lookalike.command import main
 from lookalike.files import read_tensors, unpacked_names
 from lookalike.own.recommend import schedule
 from lookalike.own.recommend.schedule import Budget
+from lookalike.settings.call import Configuration
+from lookalike.settings.datasets import Dataset
 from projects import ROOT, make_project, spoil
 
 LINE = "--cores 2 tables --configfile own.yaml"
@@ -181,16 +182,15 @@ def test_unlabelled_pictures_are_in_the_gallery_and_names_in_the_embeddings(prin
 def test_every_key_of_an_overlay_and_of_its_data_sets_stands_in_the_documentation_once():
     text = DOCUMENT.read_text()
     keys = {
-        "dataset": {"subset", "split_seed", "super_categories", "generator", "archives", "manual", "one_of", "page"}
+        Dataset: {"subset", "split_seed", "super_categories", "generator", "archives", "manual", "one_of", "page"}
         | {"published_as"},  # of the project's own data sets
-        "config": {"scale", "overlays"},  # the second is written by a call
+        Configuration: {"scale", "overlays"},  # the second is written by a call
     }
     of_both = {"title", "picture_cache"}  # keys of a data set, and of an overlay
-    for schema, others in keys.items():
-        properties = yaml.safe_load((ROOT / f"workflow/schemas/{schema}.schema.yaml").read_text())["properties"]
+    for kind, others in keys.items():
         first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
         told = [key for cell in first_cells for key in re.findall(r"`(\w+)`", cell)]
-        for key in properties.keys() - others:
+        for key in kind.model_fields.keys() - others:
             assert told.count(key) == (2 if key in of_both else 1), key
 
 

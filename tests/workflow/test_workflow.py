@@ -9,7 +9,8 @@ import shutil
 import pytest
 
 from lookalike.command import main
-from lookalike.parameters import read
+from lookalike.settings.files import read_entries
+from lookalike.settings.tables import Table
 from projects import make_project
 from waiting import wait_until
 
@@ -103,7 +104,7 @@ def metrics(project):
 def test_a_table_of_own_pictures_has_a_number_in_every_cell(finished):
     with (finished.root / "results" / "own" / "tables" / "comparison.csv").open() as stream:
         cells = list(csv.DictReader(stream))
-    rows = read("params/tables/comparison.yaml", "tables")["comparison"]["rows"]
+    rows = read_entries("params/tables/comparison.yaml", Table)["comparison"]["rows"]
     assert {cell["label"] for cell in cells} == {row["label"] for row in rows} | {"Chance", "Untrained features"}
     assert all(0 <= float(cell["mean"]) <= 100 for cell in cells)
     assert {cell["n"] for cell in cells} == {"1"}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from snakemake.io import IOFile
 
-from lookalike.parameters import read_overlay, read_yaml
+from lookalike.settings.call import read_overlay
+from lookalike.settings.files import read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
 from lookalike.plan.brought import Brought, asks_again
 from lookalike.plan.evidence import Evidence
@@ -72,6 +73,8 @@ before_a_call(workflow)
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, brought, evidence, gate, shown = read_all()
+for notice in plan.notices:
+    print(notice, file=sys.stderr, flush=True)
 
 config["archives"] = archives_of(config["archives"])
 # Scripts read these there: switching them is no reason to run anything again.

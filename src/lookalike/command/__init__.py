@@ -121,6 +121,13 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--tables", nargs="+", help="names in params/tables (those of the scale)")
     action.add_argument("--steps", type=int, default=200, help="of each kind (200)")
     action.set_defaults(run=_on_measure)
+    text = "a recipe as it applies to a data set, as YAML, each value with the file and the key that state it"
+    action = groups.add_parser("show", help=text, description=text)
+    action.add_argument("recipe", metavar="RECIPE@DATASET", help="a recipe, or a point of a sweep, on a data set")
+    action.add_argument("--against", metavar="RECIPE[@DATASET]", help="print only what differs from this one")
+    action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
+    action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
+    action.set_defaults(run=_on_show)
     text = "what differs between two runs, or two rows of tables, in parameters, facts and metrics"
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, a row TABLE:ROW of a table (on all its data sets, or with "
@@ -158,7 +165,7 @@ def _on_init(options: argparse.Namespace) -> int:
 def _on_data(options: argparse.Namespace) -> int:
     from lookalike.data.overview import archives_folder, status, verify
     from lookalike.data.splits import load_specification
-    from lookalike.parameters import dataset_names
+    from lookalike.settings.files import dataset_names
 
     names = options.datasets or dataset_names()
     for name in names:
@@ -174,9 +181,9 @@ def _on_verify(options: argparse.Namespace) -> int:
 
 
 def _on_plan(options: argparse.Namespace) -> int:
-    from lookalike.parameters import configuration
     from lookalike.plan.needs import check_inputs
     from lookalike.plan.plan import Plan
+    from lookalike.settings.call import configuration
 
     given = {key: value for key in ("seeds", "tables") if (value := getattr(options, key)) is not None}
     plan = Plan({**configuration(options.scale, options.configfile), **given})
@@ -189,19 +196,29 @@ def _on_plan(options: argparse.Namespace) -> int:
 
 
 def _on_measure(options: argparse.Namespace) -> int:
-    from lookalike.parameters import read
     from lookalike.plan.plan import Plan
+    from lookalike.settings.call import Configuration
+    from lookalike.settings.files import read
 
     if options.steps < 1:
         raise ValueError(f"--steps {options.steps}: at least 1 is measured")
     given = {"scale": options.scale} | ({"tables": options.tables} if options.tables else {})
-    plan = Plan({**read("params/config.yaml", "config"), **given})
+    plan = Plan({**read("params/config.yaml", Configuration).dump(), **given})
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)
     from lookalike.command.costs.measuring import print_card
 
-    sections = [plan.settings(recipe, dataset, "train")["train"] for recipe, dataset in runs]
+    sections = [plan.deciding(recipe, dataset, "train")["train"] for recipe, dataset in runs]
     print_card(sections, options.pictures, steps=options.steps)
     return 0
+
+
+def _on_show(options: argparse.Namespace) -> int:
+    from lookalike.command.show import print_recipe
+    from lookalike.plan.plan import Plan
+    from lookalike.settings.call import configuration
+
+    plan = Plan(configuration(options.scale, options.configfile))
+    return print_recipe(plan, options.recipe, options.against)
 
 
 def _on_compare(options: argparse.Namespace) -> int:
@@ -217,9 +234,10 @@ def _on_compare(options: argparse.Namespace) -> int:
 
 
 def _on_sync(options: argparse.Namespace) -> int:
-    from lookalike.parameters import read, read_overlay
+    from lookalike.settings.call import Configuration, read_overlay
+    from lookalike.settings.files import read
     from lookalike.tracking.sync import sync
 
-    for line in sync(read("params/config.yaml", "config"), read_overlay(options.configfile)):
+    for line in sync(read("params/config.yaml", Configuration).dump(), read_overlay(options.configfile)):
         print(line, flush=True)
     return 0

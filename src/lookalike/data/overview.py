@@ -9,8 +9,9 @@ from pathlib import Path
 from lookalike.data.inventory import DatasetState, archive_faults, data_faults, dataset_state
 from lookalike.data.pictures import copies_of, copy_faults
 from lookalike.data.splits import load_specification
-from lookalike.parameters import read
 from lookalike.paths import archives_of, project_root
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from lookalike.text import WIDTH, counted, human_bytes, one_line
 
 _READINESS = {"ready": "Ready", "comes by itself": "Come by themselves", "waits for you": "Wait for you"}
@@ -146,4 +147,4 @@ def _short(path: Path) -> str:
 
 def archives_folder() -> Path:
     """Where archives lie: ``$LOOKALIKE_ARCHIVES``, else ``archives`` of ``params/config.yaml``."""
-    return project_root() / archives_of(read("params/config.yaml", "config")["archives"])
+    return project_root() / archives_of(read("params/config.yaml", Configuration).dump()["archives"])

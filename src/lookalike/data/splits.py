@@ -11,13 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike import parameters
 from lookalike.checks import require_known
 from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
 from lookalike.data.class_names import told
 from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
 from lookalike.data.roles import NO_LABEL, UNLABELLED, check_roles
+from lookalike.settings.datasets import Dataset
+from lookalike.settings.files import dataset_names, read
 
 Specification = Mapping[str, Any]
 COLUMNS = (
@@ -32,8 +33,8 @@ def load_specification(dataset: str) -> dict[str, Any]:
     Raises:
         ValueError: if the name is unknown (the message lists the known ones) or the file breaks its schema.
     """
-    require_known("data set", dataset, parameters.dataset_names())
-    return parameters.read(f"params/datasets/{dataset}.yaml", "dataset")
+    require_known("data set", dataset, dataset_names())
+    return read(f"params/datasets/{dataset}.yaml", Dataset).dump()
 
 
 def read_split(dataset: str, root: Path) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 ANY_LOSS = "lookalike.losses:LOSSES"
 
 
-def _nothing(sections: Mapping[str, Any]) -> None:
+def _nothing(recipe: Any) -> None:
     """Refuses no combination."""
 
 
@@ -35,12 +35,12 @@ class Method:
         is_structured: whether its own representation is more than one vector of the embedding's size, which it then
             has to be told and which cannot be cut to stripes.
         vectors: how many embeddings, one above the other or place by place, its own representation has of a picture,
-            by the section ``train.method``.
+            by the options of ``train.method``.
         learns: parts of ``train.optimiser.lr`` that it learns at a rate of their own whatever the loss.
         beside_loss: sections of ``train`` that it takes beside the loss, ``projector`` and ``regulariser``.
         scaled: options of ``train.method`` that keep their share of the embedding's size where a scale changes that.
         has_attention: whether similarity attention can be read off its models.
-        check: what it refuses of a recipe's sections that are right by themselves: a key and what is wrong, or nothing.
+        check: what it refuses of a recipe whose values are right by themselves: a key and what is wrong, or nothing.
     """
 
     learner: str
@@ -58,4 +58,4 @@ class Method:
     beside_loss: tuple[str, ...] = ()
     scaled: tuple[str, ...] = ()
     has_attention: bool = False
-    check: Callable[[Mapping[str, Any]], str | None] = _nothing
+    check: Callable[[Any], str | None] = _nothing

@@ -21,7 +21,7 @@ from lookalike.models.backbones import BACKBONES, build_network
 from lookalike.models.embedder import Embedder
 from lookalike.own.asked import UNTRAINED, check_model, weights_of
 from lookalike.own.of_timm import TimmTrunk, timm_names
-from lookalike.parameters import canonical
+from lookalike.settings.layers import canonical
 from lookalike.training.images import transform
 
 PUBLISHED = "IMAGENET1K_V1"  # never DEFAULT, which changes with the version

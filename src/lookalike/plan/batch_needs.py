@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from lookalike.settings.recipes import Train
 
 # Samplers whose batches hold distinct classes, so many as the batch has groups.
 OF_DISTINCT_CLASSES = ("balanced", "cyclic", "grouped")
@@ -17,7 +18,7 @@ class Need(NamedTuple):
     largest: int
 
 
-def unmet_need(train: Mapping[str, Any], pictures: int, classes: int) -> Need | None:
+def unmet_need(train: Train, pictures: int, classes: int) -> Need | None:
     """What the batches of a training lack, ``None`` if they can be filled.
 
     Args:
@@ -25,13 +26,13 @@ def unmet_need(train: Mapping[str, Any], pictures: int, classes: int) -> Need | 
         pictures: number of pictures of the training classes.
         classes: among them.
     """
-    if train["loss"] is None:
+    if train.loss is None:
         return None
-    sampler, batch_size = train["sampler"], train["batch_size"]
-    if sampler["name"] == "plain" and pictures < batch_size:
+    sampler, batch_size = train.sampler, train.batch_size
+    if sampler.name == "plain" and pictures < batch_size:
         return Need(batch_size, "pictures", pictures)
-    per_class = sampler.get("per_class", 1)
+    per_class = int(sampler.options.get("per_class", 1))
     groups = batch_size // per_class
-    if sampler["name"] in OF_DISTINCT_CLASSES and classes < groups:
+    if sampler.name in OF_DISTINCT_CLASSES and classes < groups:
         return Need(groups, "classes", classes * per_class)
     return None

@@ -8,18 +8,13 @@ from lookalike.checks import require_keys, require_known
 from lookalike.methods import METHODS
 from lookalike.methods.method import ANY_LOSS, Method
 from lookalike.metrics.names import BETWEEN_EPOCHS
-from lookalike.parameters import Settings, canonical, check
 from lookalike.paths import CHECKOUT
+from lookalike.settings.layers import Tree, canonical
+from lookalike.settings.model import Part, checked
+from lookalike.settings.recipes import Recipe, Train
 from lookalike.sources.code import constructor_arguments, defined_in, keys_of, lookup
 from lookalike.sources.trees import path_of
 
-# Parts that a recipe chooses by name, and the dictionaries they are looked up in.
-LOOKUPS = {
-    ("train", "backbone"): ("lookalike.models.backbones", "BACKBONES"),
-    ("train", "sampler"): ("lookalike.samplers", "SAMPLERS"),
-    ("embed", "representation"): ("lookalike.learners.representations", "REPRESENTATIONS"),
-    ("evaluate", "scoring"): ("lookalike.learners.scorings", "SCORINGS"),
-}
 # Arguments that the pipeline passes by itself.
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
@@ -40,51 +35,57 @@ class IncompatibleError(ValueError):
         self.reason = reason
 
 
-def check_recipe(sections: Settings, place: str) -> None:
+def check_recipe(sections: Tree, place: str) -> Recipe:
     """Refuse a recipe with a part, an option or a combination that does not exist.
 
     Args:
-        sections: as `sections_on` gives them.
+        sections: all sections of a recipe, as `layers_on` and `laid` give them.
         place: what the message calls the recipe.
+
+    Returns:
+        The recipe.
 
     Raises:
         ValueError: naming the place, the key and what would be right.
     """
-    check(sections, "recipe", place)
-    name = sections["train"]["method"]["name"]
+    recipe = checked(Recipe, sections, place)
+    train, name = recipe.train, recipe.train.method.name
     _require_listed(f"{place}, train.method.name", name, "lookalike.methods:METHODS")
     method = METHODS[name]
-    require_keys(f"{place}, train.method", sections["train"]["method"].keys() - {"name"}, _arguments(method.options))
-    for (stage, part), (module, dictionary) in LOOKUPS.items():
-        chosen, at = sections[stage][part], f"{place}, {stage}.{part}"
-        entries = lookup(module, dictionary)
-        if part != "backbone" or "stages" not in chosen:  # at stages of one's own any network of torchvision is read
-            _require_listed(f"{at}.name", chosen["name"], f"{module}:{dictionary}")
-        if part != "backbone":
-            require_keys(at, chosen.keys() - {"name"}, _arguments([entries[chosen["name"]]]))
-    train = sections["train"]
+    require_keys(f"{place}, train.method", train.method.options, _arguments(method.options))
+    if train.backbone.stages is None:  # at stages of one's own any network of torchvision is read
+        _require_listed(f"{place}, train.backbone.name", train.backbone.name, "lookalike.models.backbones:BACKBONES")
+    _check_part(train.sampler, f"{place}, train.sampler", "lookalike.samplers:SAMPLERS")
+    _check_part(
+        recipe.embed.representation,
+        f"{place}, embed.representation",
+        "lookalike.learners.representations:REPRESENTATIONS",
+    )
+    _check_part(recipe.evaluate.scoring, f"{place}, evaluate.scoring", "lookalike.learners.scorings:SCORINGS")
     # Stripes stand in no dictionary: unlike the others they need a number, and a head of their own.
     poolings = [*keys_of("lookalike.models.pooling", "POOLINGS"), "stripes"]
-    pooling = train["embedding"]["pooling"]
-    _require_listed(f"{place}, train.embedding.pooling", pooling, "lookalike.models.pooling:POOLINGS", poolings)
-    algorithm = train["optimiser"]["algorithm"]
+    _require_listed(
+        f"{place}, train.embedding.pooling", train.embedding.pooling, "lookalike.models.pooling:POOLINGS", poolings
+    )
+    algorithm = train.optimiser.algorithm
     _require_listed(f"{place}, train.optimiser.algorithm", algorithm, "lookalike.training.optimiser:OPTIMISERS")
-    for metric in train["budget"]["metrics"]:
+    for metric in train.budget.metrics:
         require_known(f"{place}, train.budget.metrics", metric, BETWEEN_EPOCHS)
     _check_loss(train, method, place)
-    if (scoring := sections["evaluate"]["scoring"]["name"]) not in method.scorings:
+    if (scoring := recipe.evaluate.scoring.name) not in method.scorings:
         allowed = ", ".join(method.scorings)
         raise IncompatibleError(
             f"{place}, ", f"evaluate.scoring.name: method {name!r} is not compared by {scoring!r}, but by {allowed}"
         )
-    _check_representation(sections, method, place)
+    _check_representation(recipe, method, place)
     _check_stripes(train, method, place)
     _check_beside_loss(train, method, place)
-    if refused := method.check(sections):
+    if refused := method.check(recipe):
         raise IncompatibleError(f"{place}, ", refused)
+    return recipe
 
 
-def is_right(sections: Settings) -> bool:
+def is_right(sections: Tree) -> bool:
     """Whether `check_recipe` refuses nothing."""
     if (text := canonical(sections)) not in _RIGHT:
         try:
@@ -95,30 +96,35 @@ def is_right(sections: Settings) -> bool:
     return True
 
 
+def _check_part(part: Part, place: str, dictionary: str) -> None:
+    _require_listed(f"{place}.name", part.name, dictionary)
+    require_keys(place, part.options, _arguments([lookup(*dictionary.split(":"))[part.name]]))
+
+
 def losses_of(method: str) -> dict[str, str]:
     """Losses that a method can be trained with, ``module:definition`` by name: the plain ones, or its own forms."""
     losses = lookup(*METHODS[method].losses.split(":"))
     return {name: definition for name, definition in losses.items() if name not in METHODS[method].without}
 
 
-def _check_loss(train: Settings, method: Method, place: str) -> None:
-    name = train["method"]["name"]
+def _check_loss(train: Train, method: Method, place: str) -> None:
+    name = train.method.name
     losses = losses_of(name)
-    if train["loss"] is None:
+    if train.loss is None:
         if method.needs_loss:
             raise IncompatibleError(f"{place}, ", f"train.loss: method {name!r} needs a loss: {', '.join(losses)}")
         return
-    every, loss = lookup(*ANY_LOSS.split(":")), train["loss"]["name"]
+    every, loss = lookup(*ANY_LOSS.split(":")), train.loss.name
     if loss not in losses and loss in every:
         others = sorted(every.keys() - losses.keys())
         takes = f"only {', '.join(sorted(losses))}" if len(losses) < len(others) else f"all but {', '.join(others)}"
         raise IncompatibleError(f"{place}, train.loss.name {loss!r}: ", f"method {name!r} takes {takes}")
     of_method = "" if losses.keys() == every.keys() else f" (method {name})"
     _require_listed(f"{place}, train.loss.name{of_method}", loss, method.losses, losses)
-    if miner := train["loss"].get("miner"):
+    if miner := train.loss.options.get("miner"):
         _require_listed(f"{place}, train.loss.miner", miner, "lookalike.miners:MINERS")
     options = _arguments((losses[loss], *method.loss_options)) - {"kind"}
-    require_keys(f"{place}, train.loss", train["loss"].keys() - {"name"}, options)
+    require_keys(f"{place}, train.loss", train.loss.options, options)
 
 
 def _require_listed(where: str, name: str, dictionary: str, known: Iterable[str] = ()) -> None:
@@ -144,9 +150,9 @@ def _source(module: str) -> str:
     return str(path.relative_to(CHECKOUT) if path and path.is_relative_to(CHECKOUT) else path)
 
 
-def _check_representation(sections: Settings, method: Method, place: str) -> None:
-    train, scoring = sections["train"], sections["evaluate"]["scoring"]["name"]
-    name, representation = train["method"]["name"], sections["embed"]["representation"]["name"]
+def _check_representation(recipe: Recipe, method: Method, place: str) -> None:
+    train, scoring = recipe.train, recipe.evaluate.scoring.name
+    name, representation = train.method.name, recipe.embed.representation.name
     located = representation == "locations"
     if representation not in method.representations:
         kept = ", ".join(map(repr, method.representations))
@@ -157,43 +163,42 @@ def _check_representation(sections: Settings, method: Method, place: str) -> Non
         raise IncompatibleError(
             f"{place}, ", f"embed.representation.name: 'structural_matching' needs 'locations', not {representation!r}"
         )
-    if located and not train["embedding"]["pooling"].startswith("average"):
+    if located and not train.embedding.pooling.startswith("average"):
         raise IncompatibleError(
             f"{place}, ",
             f"train.embedding.pooling: locations are those of a mean over the map, "
-            f"'average' or 'average_max', not {train['embedding']['pooling']!r}",
+            f"'average' or 'average_max', not {train.embedding.pooling!r}",
         )
-    if train["embedding"]["dim"] is None and method.is_structured:
+    if train.embedding.dim is None and method.is_structured:
         raise IncompatibleError(f"{place}, ", f"train.embedding.dim: method {name!r} needs a size, not null")
 
 
-def _check_beside_loss(train: Settings, method: Method, place: str) -> None:
+def _check_beside_loss(train: Train, method: Method, place: str) -> None:
     for part in ("projector", "regulariser"):
-        if train[part] is not None and part not in method.beside_loss:
-            name = train["method"]["name"]
+        if getattr(train, part) is not None and part not in method.beside_loss:
+            name = train.method.name
             raise IncompatibleError(f"{place}, ", f"train.{part}: method {name!r} takes none, it must be null")
-    if train["projector"] is not None and "projector" not in train["optimiser"]["lr"]:
+    if train.projector is not None and train.optimiser.lr.projector is None:
         raise IncompatibleError(f"{place}, ", "train.optimiser.lr: a projector needs a rate of its own, 'projector'")
 
 
-def _check_stripes(train: Settings, method: Method, place: str) -> None:
-    embedding, parts = train["embedding"], train["embedding"].get("parts")
-    if (embedding["pooling"] == "stripes") != (parts is not None):
+def _check_stripes(train: Train, method: Method, place: str) -> None:
+    embedding, parts = train.embedding, train.embedding.parts
+    if (embedding.pooling == "stripes") != (parts is not None):
         raise IncompatibleError(
             f"{place}, ", f"train.embedding.parts: pooling 'stripes' needs them and no other takes them, not {parts}"
         )
-    if parts is not None and (method.is_structured or not embedding["dim"] or embedding["dim"] % parts):
+    if parts is not None and (method.is_structured or not embedding.dim or embedding.dim % parts):
         plain = " or ".join(repr(name) for name, each in METHODS.items() if not each.is_structured)
         raise IncompatibleError(
             f"{place}, ",
             f"train.embedding.dim: {parts} stripes embed to a multiple of {parts} with method {plain}, "
-            f"not to {embedding['dim']} with {train['method']['name']!r}",
+            f"not to {embedding.dim} with {train.method.name!r}",
         )
-    if train["loss"] and train["loss"]["name"] == "part_cross_entropy" and train["loss"].get("parts") != parts:
-        raise IncompatibleError(
-            f"{place}, ", f"train.loss.parts: {train['loss'].get('parts')} classifiers do not fit {parts} stripes"
-        )
-    if (train["image"]["scale"] is None) != (train["image"]["ratio"] is None):
+    classifiers = train.loss.options.get("parts") if train.loss else None
+    if train.loss and train.loss.name == "part_cross_entropy" and classifiers != parts:
+        raise IncompatibleError(f"{place}, ", f"train.loss.parts: {classifiers} classifiers do not fit {parts} stripes")
+    if (train.image.scale is None) != (train.image.ratio is None):
         raise IncompatibleError(f"{place}, ", "train.image.ratio: null belongs to scale null, a range to a range")
 
 

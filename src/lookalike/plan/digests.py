@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lookalike.methods import METHODS
-from lookalike.parameters import Settings
+from lookalike.settings.layers import Tree
 from lookalike.sources.code import code_digest
 
 
-def recipe_digest(entry_points: Iterable[str], sections: Settings) -> str:
+def recipe_digest(entry_points: Iterable[str], sections: Tree) -> str:
     """Digest of the code that makes a result of a recipe: that of a stage, and of what its method learns by.
 
     Args:

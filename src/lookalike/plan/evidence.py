@@ -15,7 +15,6 @@ import pandas as pd
 
 from lookalike.checks import require_known
 from lookalike.metrics.names import OF_ATTENTION
-from lookalike.parameters import Settings
 from lookalike.plan.claims import claim_runs, read_claims
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.explanations import (
@@ -31,8 +30,9 @@ from lookalike.plan.inputs import Inputs
 from lookalike.plan.mixture import MIXED_BY
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
-from lookalike.plan.rates import trials
+from lookalike.plan.rates import trial_seeds, trials
 from lookalike.plan.trials import trial_runs
+from lookalike.settings.layers import Tree
 from lookalike.sources.code import code_digest
 
 Runs = list[dict[str, Any]]
@@ -116,7 +116,7 @@ class Evidence:
         return [
             f"{folder}/{trial.recipe}/{trial.dataset}/trial{trial.number}-seed{seed}.csv"
             for trial in trials(self.plan)
-            for seed in self.plan.rates["seeds"]
+            for seed in trial_seeds(self.plan)
         ]
 
     def of_claims(self, side: str) -> Callable[[Any], list[str]]:
@@ -134,7 +134,7 @@ class Evidence:
             self.check_results(files, [(run[side], run["dataset"]) for run in self._claimed])
         return self._claimed
 
-    def figure(self, wildcards: Any) -> Settings:
+    def figure(self, wildcards: Any) -> Tree:
         """Entry of a figure."""
         known = f"figures with data at scale {self.plan.scale}"
         require_known(known, wildcards.figure, self.figures)
@@ -175,13 +175,13 @@ class Evidence:
         return self.inputs.result_of("model")(wildcards)
 
     @property
-    def protocol(self) -> Settings:
+    def protocol(self) -> Tree:
         """How all explanations are measured."""
         return {key: self.explanations[key] for key in PROTOCOL}
 
     def code_of_explanation(self, wildcards: Any) -> str:
         """Digest of the code that measures one method's explanations of a recipe's model."""
-        sections = self.plan.settings(wildcards.recipe, wildcards.dataset, "train")
+        sections = self.plan.deciding(wildcards.recipe, wildcards.dataset, "train")
         chosen = {"explained": [wildcards.explainer, *self.explanations["substitutes"]]}
         return recipe_digest(["lookalike.stages.explain:explain"], sections | chosen)
 

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from lookalike.checks import require_known, require_own_labels
-from lookalike.parameters import Settings, check, merge, read
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
+from lookalike.settings.files import read
+from lookalike.settings.layers import Tree, merge
+from lookalike.settings.model import checked
+from lookalike.settings.pages import Explanations
 from lookalike.sources.code import keys_of
 
 FILE = "params/explanations.yaml"
@@ -17,15 +20,15 @@ CONTROLS = ("random", "centre", "edges")  # that know neither model nor pair, as
 CHOICE = "lookalike.explanations.choice"
 
 
-def read_explanations(plan: Plan) -> Settings:
+def read_explanations(plan: Plan) -> Tree:
     """What ``params/explanations.yaml`` says, with what the scale lays over it.
 
     Raises:
         ValueError: naming file, key and what would be right, for an unknown recipe, explainer or substitute.
     """
-    settings = merge(read(FILE, "explanations"), plan.explanations)
+    settings = merge(read(FILE, Explanations).dump(), plan.explanations)
     place = f"{plan.scale_file}, explanations" if plan.explanations else FILE
-    check(settings, "explanations", place)
+    checked(Explanations, settings, place)
     require_known(f"{place}, neutral.recipe", settings["neutral"]["recipe"], plan.recipe_names)
     known = keys_of("lookalike.explanations.quality.substitutes", "SUBSTITUTES")
     for substitute in settings["substitutes"]:
@@ -55,7 +58,7 @@ def check_explainer(plan: Plan, recipe: str, dataset: str, explainer: str, where
     Raises:
         ValueError: naming the recipe and the methods that can.
     """
-    method = plan.settings(recipe, dataset)["train"]["method"]["name"]
+    method = plan.settings(recipe, dataset).train.method.name
     able = keys_of(CHOICE, "OF_GRAPHS" if method == "avsl" else "OF_EMBEDDERS")
     if explainer not in (*able, *CONTROLS):
         raise ValueError(

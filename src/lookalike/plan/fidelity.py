@@ -2,7 +2,7 @@
 
 ``fidelity: recommended | paper | released`` in a recipe sets all options of its paper at once. The files below
 ``params/fidelity`` say what the paper says, what the released code does, what we take, and which settings of a recipe
-that means; ``workflow/schemas/fidelity.schema.yaml`` describes their form. `lookalike.plan.trials` plans the runs of
+that means; `lookalike.settings.fidelity.Disagreements` is their form. `lookalike.plan.trials` plans the runs of
 the trials, `lookalike.reports.fidelity` writes the document.
 """
 
@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
+from lookalike.settings.fidelity import Disagreements
+from lookalike.settings.files import read
+from lookalike.settings.layers import Tree, merge
 
 LEVELS = ("recommended", "paper", "released")
 REASONS = {
@@ -47,7 +49,7 @@ class Trial:
     option: str
     level: str
     recipe: str
-    settings: Settings
+    settings: Tree
 
     @property
     def name(self) -> str:
@@ -73,9 +75,9 @@ class Departure:
     """
 
     point: str
-    where: tuple[Settings, ...]
+    where: tuple[Tree, ...]
     datasets: tuple[str, ...]
-    as_printed: Settings | None = None
+    as_printed: Tree | None = None
 
     def concerns(self, sections: Mapping[str, Any], published: str) -> bool:
         """Whether a recipe, as its sections apply to the data set that stands for a published one, rests on it."""
@@ -110,14 +112,14 @@ def departures(paper: str, table: str) -> list[Departure]:
     return listed
 
 
-def choices(paper: str) -> Settings:
+def choices(paper: str) -> Tree:
     """Options and fixed points of a paper, as its file states them.
 
     Raises:
         ValueError: for an unknown paper, or a file against the schema.
     """
     require_known("fidelity, paper", paper, papers())
-    return read(f"params/fidelity/{paper}.yaml", "fidelity")
+    return read(f"params/fidelity/{paper}.yaml", Disagreements).dump()
 
 
 def papers() -> list[str]:
@@ -125,8 +127,8 @@ def papers() -> list[str]:
     return sorted(path.stem for path in (project_root() / "params" / "fidelity").glob("*.yaml"))
 
 
-def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -> Settings:
-    """Settings of all options at a level. An option for which the level says nothing takes the recommended choice.
+def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -> Tree:
+    """Tree of all options at a level. An option for which the level says nothing takes the recommended choice.
 
     Args:
         paper: one of `papers`.
@@ -145,7 +147,7 @@ def overrides(paper: str, level: str, recipe: Mapping[str, Any] | None = None) -
         raise ValueError(
             f"fidelity: 'released' is impossible for {paper}, no code was released; known: {', '.join(LEVELS[:2])}"
         )
-    settings: Settings = {}
+    settings: Tree = {}
     for option in content["options"].values():
         where = merge(content.get("where", {}), option.get("where", {}))
         if recipe is None or _holds(recipe, where):
@@ -164,7 +166,7 @@ def trials() -> list[Trial]:
     ]
 
 
-def _departures(option: Settings) -> dict[str, Settings]:
+def _departures(option: Tree) -> dict[str, Tree]:
     """What is tried of an option, by level: whatever differs from the recommended settings."""
     stated = {level: option["set"][level] for level in LEVELS[1:] if level in option["set"]}
     if len(stated) == 2 and stated["paper"] == stated["released"]:

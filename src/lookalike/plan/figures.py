@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, check, dataset_names, merge, read
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
+from lookalike.settings.files import dataset_names, read_entries
+from lookalike.settings.layers import Tree, merge
+from lookalike.settings.model import checked_entries
+from lookalike.settings.pages import Figure
 from lookalike.sources.code import lookup
 
 FILE = "params/figures.yaml"
 
 
-def read_figures(plan: Plan) -> dict[str, Settings]:
+def read_figures(plan: Plan) -> dict[str, Tree]:
     """Figures of this scale, by name: those that it names, else those that read no run or whose data sets it all has.
 
     Raises:
@@ -51,13 +54,13 @@ def read_figures(plan: Plan) -> dict[str, Settings]:
     return {name: figures[name] | _more_seeds(plan, name) for name in names}
 
 
-def _more_seeds(plan: Plan, name: str) -> Settings:
+def _more_seeds(plan: Plan, name: str) -> Tree:
     """Seeds of a figure that the scale gives more than others, where the call does not name several for all."""
     return {"seeds": [*range(plan.figure_seeds[name])]} if name in plan.figure_seeds and len(plan.seeds) == 1 else {}
 
 
-def _with_those_of_the_scale(plan: Plan) -> dict[str, Settings]:
-    figures = read(FILE, "figures")
+def _with_those_of_the_scale(plan: Plan) -> dict[str, Tree]:
+    figures = {name: figure.dump() for name, figure in read_entries(FILE, Figure).items()}
     place = f"{plan.scale_file}, figures"
     for name in plan.figures:
         require_known(place, name, figures)
@@ -65,7 +68,7 @@ def _with_those_of_the_scale(plan: Plan) -> dict[str, Settings]:
         require_known(f"{plan.scale_file}, figure_seeds", name, figures)
     if plan.figures:
         figures = merge(figures, plan.figures)
-        check(figures, "figures", place)
+        checked_entries(Figure, figures, place)
     return figures
 
 
@@ -88,18 +91,18 @@ def figure_runs(plan: Plan, figure: Mapping[str, Any]) -> list[dict[str, Any]]:
     return runs
 
 
-def _rows(plan: Plan, entry: Settings) -> Iterator[tuple[str, Dataset, Settings]]:
+def _rows(plan: Plan, entry: Tree) -> Iterator[tuple[str, Dataset, Tree]]:
     """Recipe, data set and place in the figure of everything that an entry names, once per data set of this scale."""
     present = [each for name in _datasets(plan, entry) for each in _stand_ins(plan, name)]
     if "recipe" in entry:
-        values_of: dict[str, Settings] = {entry["recipe"]: {}}
+        values_of: dict[str, Tree] = {entry["recipe"]: {}}
     else:
         possible = set(plan.runs_of(entry["sweep"])["recipe"])
         points = [point for point in plan.sweeps[entry["sweep"]].points if point.name in possible]
         values_of = {point.name: point.at for point in points if entry.get("at", {}).items() <= point.at.items()}
     for recipe, values in values_of.items():
         for dataset in present:
-            sections = plan.settings(recipe, dataset.name)
+            sections = plan.deciding(recipe, dataset.name)
             settings = {column: _setting(sections, key) for column, key in entry.get("settings", {}).items()}
             yield recipe, dataset, {**values, **settings, **entry.get("place", {})}
 
@@ -116,7 +119,7 @@ def _stand_ins(plan: Plan, published: str) -> list[Dataset]:
     return found
 
 
-def _check_narrowed(plan: Plan, entry: Settings, where: str) -> None:
+def _check_narrowed(plan: Plan, entry: Tree, where: str) -> None:
     """Refuse a part of a sweep that is not there."""
     for dataset in entry.get("datasets", []):
         require_known(f"{where}.datasets", dataset, plan.sweeps[entry["sweep"]].table["datasets"])
@@ -125,12 +128,12 @@ def _check_narrowed(plan: Plan, entry: Settings, where: str) -> None:
         raise ValueError(f"{where}.at: sweep {entry['sweep']} has no point at {entry['at']}; one is {points[0].at}")
 
 
-def _datasets(plan: Plan, entry: Settings) -> list[str]:
+def _datasets(plan: Plan, entry: Tree) -> list[str]:
     """Published data sets of an entry."""
     return list(entry["datasets"] if "datasets" in entry else plan.sweeps[entry["sweep"]].table["datasets"])
 
 
-def _setting(sections: Settings, key: str) -> Any:
+def _setting(sections: Tree, key: str) -> Any:
     value: Any = sections
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:

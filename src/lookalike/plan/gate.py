@@ -7,9 +7,9 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
-from lookalike.parameters import Settings
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.traces import FILE, mutation_requests, read_mutations, trace_name, traced
+from lookalike.settings.layers import Tree
 
 REFERENCE = "results/reference"
 
@@ -44,7 +44,7 @@ class Gate:
         files = [file for file in (self.reference, self.reference_traces) if Path(file).is_file()]
         return {file: file_digest(Path(file)) for file in files}
 
-    def mutation(self, wildcards: Any) -> Settings:
+    def mutation(self, wildcards: Any) -> Tree:
         """Entry of a mutation.
 
         Raises:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lookalike.data.checksums import weights_digest
-from lookalike.parameters import Settings, settings_digest
 from lookalike.paths import episodes_of, project_root
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.needs import check_inputs
@@ -22,6 +21,7 @@ from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
 from lookalike.plan.signatures import signed, signed_methods
 from lookalike.plan.start import Start, read_start
+from lookalike.settings.layers import Tree, settings_digest
 from lookalike.sources.code import code_digest
 
 TRAINING = "lookalike.stages.train:train"
@@ -74,7 +74,7 @@ class Inputs:
         """Digest of the code that would train a run now."""
         return self._code_of((TRAINING,), recipe, dataset, "train")
 
-    def settings(self, stage: str) -> Callable[[Any], Settings]:
+    def settings(self, stage: str) -> Callable[[Any], Tree]:
         """One section of a job's recipe."""
         return signed(lambda wildcards: self.all_settings(wildcards)[stage])
 
@@ -82,14 +82,14 @@ class Inputs:
         """Digest of the file that a training starts from: another one of the same name is another start."""
         return self._weights_of(wildcards.recipe, wildcards.dataset)
 
-    def settings_of_trial(self, wildcards: Any) -> Settings:
+    def settings_of_trial(self, wildcards: Any) -> Tree:
         """Section ``train`` of one trial of rates."""
         self._check_wanted(wildcards.recipe, wildcards.dataset)
         return trial_settings(self.plan, wildcards.recipe, wildcards.dataset, int(wildcards.trial))
 
-    def all_settings(self, wildcards: Any) -> Settings:
+    def all_settings(self, wildcards: Any) -> Tree:
         """All sections of a job's recipe."""
-        return self.plan.settings(wildcards.recipe, wildcards.dataset)
+        return self.plan.deciding(wildcards.recipe, wildcards.dataset)
 
     def pattern(self, kind: str) -> str:
         """Files of a kind of `lookalike.plan.results.KINDS`, of whatever run."""
@@ -137,7 +137,7 @@ class Inputs:
         self.plan.refuse_unknown(dataset=wildcards.dataset)
         return self.plan.datasets[wildcards.dataset]
 
-    def specification(self, wildcards: Any) -> Settings:
+    def specification(self, wildcards: Any) -> Tree:
         """What is known of a job's data set."""
         return dict(self.dataset(wildcards).specification)
 
@@ -196,7 +196,7 @@ class Inputs:
             ValueError: if nothing is chosen yet, naming the call that chooses.
         """
         plan, chosen = self.plan, rates_file(self.plan.rates_of)
-        if plan.rates and not chosen.is_file() and kind_of(self.all_settings(wildcards)["train"]):
+        if plan.rates and not chosen.is_file() and kind_of(plan.settings(wildcards.recipe, wildcards.dataset).train):
             raise ValueError(
                 f"{plan.scale_file}, rates: {chosen.relative_to(project_root())} does not exist, and without it rows "
                 f"are not at equal terms; `snakemake --cores all rates{rebuilding_options(plan)}` makes it"
@@ -223,15 +223,14 @@ class Inputs:
         return self.plan.strangers_super(wildcards.recipe, wildcards.dataset)
 
     @property
-    def copies(self) -> dict[str, Settings]:
+    def copies(self) -> dict[str, Tree]:
         """Data sets of which copies are read, with the form of these."""
         caches = {name: self.plan.picture_cache_of(name) for name in self.plan.datasets}
         return {name: cache for name, cache in caches.items() if cache}
 
     def episodes(self, wildcards: Any) -> str:
         """The list of a job's recipe: queries of one class, or of two."""
-        ways = self.plan.settings(wildcards.recipe, wildcards.dataset)["segment"]["ways"]
-        return episodes_of(self.manifest(wildcards), ways)
+        return episodes_of(self.manifest(wildcards), self.plan.ways_of(wildcards.recipe, wildcards.dataset))
 
     def episodes_digest(self, wildcards: Any) -> str:
         """Its SHA-256."""
@@ -240,7 +239,7 @@ class Inputs:
     def longest_episodes(self, wildcards: Any) -> dict[str, int]:
         """How long the list of episodes of a data set must be for every recipe of this scale."""
         recipes = self.plan.recipe_names
-        sections = [self.plan.settings(recipe, wildcards.dataset, "segment")["segment"] for recipe in recipes]
+        sections = [self.plan.deciding(recipe, wildcards.dataset, "segment")["segment"] for recipe in recipes]
         asked = [section for section in sections if section]
         return {name: max(section[name] for section in asked) for name in ("shots", "episodes", "draws")}
 
@@ -248,11 +247,11 @@ class Inputs:
         """Digest of the code behind a recipe up to a stage, found once for all seeds."""
         key = (entry_points, recipe, dataset, stage)
         if key not in self._codes:
-            self._codes[key] = recipe_digest(entry_points, self.plan.settings(recipe, dataset, stage))
+            self._codes[key] = recipe_digest(entry_points, self.plan.deciding(recipe, dataset, stage))
         return self._codes[key]
 
     def _weights_of(self, recipe: str, dataset: str) -> str | None:
-        weights = self.plan.settings(recipe, dataset, "train")["train"]["backbone"]["weights"]
+        weights = self.plan.settings(recipe, dataset).train.backbone.weights
         if weights not in self._digests:
             self._digests[weights] = weights_digest(weights)
         return self._digests[weights]
@@ -264,7 +263,7 @@ class Inputs:
             strangers = self.plan.strangers(recipe, dataset)
             others = [self.plan.picture_cache_of(dataset), strangers.name if strangers else None]
             self._makers[recipe, dataset] = {
-                "settings": settings_digest(self.plan.settings(recipe, dataset, self.plan.last_stage(recipe))),
+                "settings": settings_digest(self.plan.deciding(recipe, dataset, self.plan.last_stage(recipe))),
                 "scored_by": settings_digest(code),
                 "reads": settings_digest([read, *others, self.plan.strangers_super(recipe, dataset)]),
             }
@@ -298,6 +297,6 @@ class Inputs:
         return str(self.plan.datasets[dataset].root)
 
 
-def form_of(cache: Settings) -> str:
+def form_of(cache: Tree) -> str:
     """What tells copies of a data set's pictures from others."""
     return f"{cache['shorter_side_px']}px-{cache['encoding']}"

@@ -20,7 +20,7 @@ def reads_of(plan: Plan, recipe: str, dataset: str) -> dict[str, str]:
     """
     trained_on = plan.training_dataset(recipe, dataset)
     strangers = plan.strangers(recipe, trained_on)
-    backbone = plan.settings(recipe, trained_on, "train")["train"]["backbone"]
+    backbone = plan.deciding(recipe, trained_on, "train")["train"]["backbone"]
     return {
         "data": f"{trained_on} with {strangers.name}" if strangers else trained_on,
         "weights": str(backbone.get("weights")),

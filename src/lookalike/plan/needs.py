@@ -8,12 +8,12 @@ from pathlib import Path
 
 from lookalike.data import fetched_by_hand
 from lookalike.data.held_out import LEAST_CLASSES, held_out_classes
-from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan.batch_needs import Need, unmet_need
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import Sizes, role_sizes
+from lookalike.settings.recipes import Train
 
 Run = tuple[str, str]  # recipe and data set
 # Weights of torchvision have such names; which of them a network has, only torch can tell.
@@ -65,10 +65,10 @@ def check_batches(plan: Plan, dataset: str, sizes: Sizes, recipes: Iterable[str]
         least = f"to hold some out it takes at least {LEAST_CLASSES}"
         raise ValueError(f"{dataset} has {classes} training classes; {least}")
     share = (classes - held_out_classes(classes)) / classes if plan.holds_out else 1.0
-    unmet: dict[str, tuple[Settings, Need]] = {}
+    unmet: dict[str, tuple[Train, Need]] = {}
     for recipe in recipes:
-        train = plan.settings(recipe, dataset, "train")["train"]
-        kept = share * train["noise"]["classes"]
+        train = plan.settings(recipe, dataset).train
+        kept = share * train.noise.classes
         if (need := unmet_need(train, round(kept * pictures), round(kept * classes))) is not None:
             unmet[recipe] = train, need
     if unmet:
@@ -80,8 +80,8 @@ def check_batches(plan: Plan, dataset: str, sizes: Sizes, recipes: Iterable[str]
         )
 
 
-def _asked(recipe: str, train: Settings, need: Need) -> str:
-    return f"{recipe} (batch_size {train['batch_size']} takes {need.number} {need.what})"
+def _asked(recipe: str, train: Train, need: Need) -> str:
+    return f"{recipe} (batch_size {train.batch_size} takes {need.number} {need.what})"
 
 
 def _enough(needs: Sequence[Need], file: str) -> str:
@@ -138,7 +138,7 @@ def _check_data(dataset: Dataset, file: str) -> None:
 def _check_weights(plan: Plan, trainings: Iterable[Run]) -> None:
     first: dict[str, Run] = {}
     for recipe, dataset in trainings:
-        weights = plan.settings(recipe, dataset, "train")["train"]["backbone"]["weights"]
+        weights = plan.settings(recipe, dataset).train.backbone.weights
         first.setdefault(weights or "", (recipe, dataset))
     for weights, (recipe, dataset) in first.items():
         if weights and not (project_root() / weights).is_file() and not OF_TORCHVISION.fullmatch(weights):

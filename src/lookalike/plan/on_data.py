@@ -6,20 +6,22 @@ the name of the recipe that is defined first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, canonical
 from lookalike.plan.checks import is_right
-from lookalike.plan.rates import chosen_rates, laid_over
-from lookalike.plan.recipes import read_recipes, sections_on
+from lookalike.plan.rates import chosen_rates, rates_layers
+from lookalike.plan.recipes import StatedRecipe, Terms, layers_on, read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, read_sweeps
 from lookalike.plan.tables import check_table, read_tables
 from lookalike.plan.trivial import trivial_rows
+from lookalike.settings.call import Configuration
+from lookalike.settings.layers import Layer, Tree, canonical
+from lookalike.settings.model import checked
+from lookalike.settings.recipes import Recipe
+from lookalike.settings.scales import RateTrials
 
 # Which sections decide the result of a stage.
 SECTIONS = {
@@ -40,23 +42,31 @@ class RecipesOnData:
         ValueError: naming file, key and what would be right, for the first thing that does not fit.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Configuration) -> None:
         self._scale = scale = read_scale(config)
         self.scale, self.is_overlay, self.data_folder = scale.name, scale.own, scale.data_folder
-        self.title: str = scale.settings["title"]
+        self.title: str = scale.settings.title
         self.overlay = scale.overlay  # what the scale lays over every recipe
-        self.rates: Settings = scale.settings.get("rates", {})  # among which `lookalike.plan.rates` chooses
+        rates = scale.settings.rates
+        self.rates = rates if isinstance(rates, RateTrials) else None  # among which `lookalike.plan.rates` chooses
         self.rates_of: str = scale.rates_of
-        self.figures: Settings = scale.settings.get("figures", {})  # over params/figures.yaml, and the only ones
-        self.figure_seeds: Settings = scale.settings.get("figure_seeds", {})  # of figures with more than `SEEDS`
-        self.explanations: Settings = scale.settings.get("explanations", {})  # over params/explanations.yaml
-        self.page: Settings = scale.settings.get("page", {})  # over params/page.yaml
+        self.figures = scale.settings.figures or {}  # over params/figures.yaml, and the only ones
+        self.figure_seeds = scale.settings.figure_seeds  # of figures with more than `SEEDS`
+        self.explanations = scale.settings.explanations  # over params/explanations.yaml
+        self.page = scale.settings.page  # over params/page.yaml
         self._chosen_rates = chosen_rates(scale.rates_of)
+        self._terms_of_scale = Terms(
+            scale.layers,
+            scale.settings.embedding_dims,
+            scale.file,
+            lambda train: rates_layers(train, self._chosen_rates, scale.rates_of),
+        )
         self.datasets = scale.datasets
-        self._recipes, self._papers = read_recipes()
+        self._recipes = read_recipes()
         self._values_of: dict[tuple[str, str], str | None] = {}
-        self._resolved: dict[tuple[str, str | None], tuple[Settings, dict[str, str]]] = {}
-        self._stated: dict[tuple[str, str | None], Settings] = {}
+        self._resolved: dict[tuple[str, str | None], tuple[Tree, dict[str, str]]] = {}
+        self._typed: dict[tuple[str, str | None], Recipe] = {}
+        self._stated: dict[tuple[str, str | None], Tree] = {}
         self._shared: dict[tuple[str, str], dict[tuple[str, str], str]] = {}
         self._tables = read_tables(self._recipes, self._stand_ins)
         files = dict(self._recipes)
@@ -64,7 +74,6 @@ class RecipesOnData:
             rows, recipes = trivial_rows(name, entry, files, files[entry["rows"][0]["recipe"]])
             self._tables[name] = {**entry, "rows": [*entry["rows"], *rows]}
             self._recipes |= recipes
-            self._papers |= dict.fromkeys(recipes, "comparison")
 
     @property
     def recipe_names(self) -> list[str]:
@@ -82,8 +91,8 @@ class RecipesOnData:
         return self._scale.file
 
     def paper_of(self, recipe: str) -> str:
-        """File of ``params/recipes`` that defines a recipe, its paper, or of ``params/sweeps``."""
-        return self._papers[recipe] if recipe in self._papers else self.sweeps[self._points[recipe][0]].family
+        """File of ``params/recipes`` that defines a recipe, its paper, or of ``params/sweeps`` its family."""
+        return self._stated_recipe(recipe).paper
 
     def place_of(self, recipe: str, dataset: str, *, of_scale: bool = False) -> str:
         """What messages on a run begin with: the recipe's files, or where what the scale lays over it is wrong its."""
@@ -99,17 +108,34 @@ class RecipesOnData:
         if table and table not in self._tables and table not in self.sweeps:
             require_known("params/tables and params/sweeps", table, [*self._tables, *self.sweeps])
 
-    def settings(self, recipe: str, dataset: str, stage: str | None = None) -> Settings:
-        """Sections of a recipe as they apply to a data set at this scale: all, or those that decide a stage."""
+    def settings(self, recipe: str, dataset: str) -> Recipe:
+        """A recipe as it applies to a data set at this scale.
+
+        Raises:
+            ValueError: naming the recipe's files, key and what would be right, where it is not that of a recipe.
+        """
+        key = recipe, self._published(recipe, dataset)
+        if key not in self._typed:
+            sections, _ = self._sections(recipe, dataset)
+            place = "" if is_right(sections) else self.place_of(recipe, dataset)  # which takes a while to find
+            self._typed[key] = checked(Recipe, sections, place)
+        return self._typed[key]
+
+    def deciding(self, recipe: str, dataset: str, stage: str | None = None) -> Tree:
+        """The sections that decide the result of a stage, or all of them, as they are written."""
         sections, _ = self._sections(recipe, dataset)
         return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
 
-    def stated(self, recipe: str, dataset: str) -> Settings:
+    def stated(self, recipe: str, dataset: str) -> Tree:
         """Sections of a recipe on a data set without what this scale lays over them."""
         published = self._published(recipe, dataset)
         if (recipe, published) not in self._stated:
-            self._stated[recipe, published] = sections_on(self._layers(recipe), self.paper_of(recipe), published, {})
+            self._stated[recipe, published] = sections_on(self._stated_recipe(recipe), published, Terms())
         return self._stated[recipe, published]
+
+    def layers(self, recipe: str, dataset: str) -> list[Layer]:
+        """What lies over what in a recipe on a data set at this scale."""
+        return layers_on(self._stated_recipe(recipe), self._published(recipe, dataset), self._terms_of_scale)
 
     def shared(self, stage: str, recipe: str, dataset: str) -> str:
         """Recipe under whose name the result of a stage is stored: the first one with equal sections."""
@@ -118,9 +144,13 @@ class RecipesOnData:
             self._shared[dataset, sweep] = self._sharing(dataset, sweep)
         return self._shared[dataset, sweep][stage, recipe]
 
+    def ways_of(self, recipe: str, dataset: str) -> int:
+        """Classes of an episode of a recipe that segments."""
+        return int(self.deciding(recipe, dataset)["segment"]["ways"])
+
     def last_stage(self, recipe: str) -> str:
         """Stage whose metrics fill the tables: ``segment`` for recipes that segment, else ``evaluate``."""
-        return "segment" if self._trained_on(recipe) else "evaluate"
+        return "segment" if self._stated_recipe(recipe).trained_on else "evaluate"
 
     def training_dataset(self, recipe: str, dataset: str) -> str:
         """Data set that the model of a run learns from: the run's own, but where recipe or data set name another.
@@ -128,7 +158,7 @@ class RecipesOnData:
         Raises:
             ValueError: if no data set of this scale stands for the one that the recipe names.
         """
-        trained_on = self._trained_on(recipe)
+        trained_on = self._stated_recipe(recipe).trained_on
         if trained_on is None:
             return self.datasets[dataset].trained_on or dataset
         names = [each.name for each in self.datasets.values() if each.stands_for == trained_on]
@@ -140,12 +170,12 @@ class RecipesOnData:
 
     def strangers(self, recipe: str, dataset: str) -> Dataset | None:
         """Data set whose pictures replace training pictures, ``None`` for a recipe without image noise."""
-        noisy = self.settings(recipe, dataset, "train")["train"]["noise"]["images"] > 0
+        noisy = self.settings(recipe, dataset).train.noise.images > 0
         return self._scale.strangers if noisy else None
 
     def strangers_super(self, recipe: str, dataset: str) -> int | None:
         """Coarse class that the strangers of a recipe are taken from, ``None`` without strangers or for all of them."""
-        return self._scale.strangers_super if self.strangers(recipe, dataset) else None
+        return self._scale.settings.strangers_super if self.strangers(recipe, dataset) else None
 
     @cached_property
     def sweeps(self) -> dict[str, Sweep]:
@@ -159,19 +189,19 @@ class RecipesOnData:
             raise ValueError(f"params/sweeps/{sweeps[name].family}.yaml: a table named {name!r} exists already")
         for name, sweep in sweeps.items():
             check_table(sweep.table, f"params/sweeps/{sweep.family}.yaml, {name}", self._stand_ins)
-            rows, recipes = trivial_rows(name, sweep.table, self._recipes, sweep.points[0].layers)
-            points = tuple(Point(recipe, {}, layers) for recipe, layers in recipes.items())
+            rows, recipes = trivial_rows(name, sweep.table, self._recipes, sweep.points[0].recipe)
+            points = tuple(Point(recipe, {}, replace(stated, paper=sweep.family)) for recipe, stated in recipes.items())
             table = {**sweep.table, "rows": [*sweep.table["rows"], *rows]}
             sweeps[name] = replace(sweep, table=table, trivial=points)
         return sweeps
 
-    def _entry(self, table: str) -> Settings:
+    def _entry(self, table: str) -> Tree:
         if table not in self._tables:
             require_known("table", table, (*self._tables, *self.sweeps))
         return self._tables[table] if table in self._tables else self.sweeps[table].table
 
     @property
-    def _stand_ins(self) -> list[tuple[str | None, Settings]]:
+    def _stand_ins(self) -> list[tuple[str | None, Tree]]:
         return [(each.stands_for, each.specification) for each in self.datasets.values()]
 
     def _sharing(self, dataset: str, sweep: str) -> dict[tuple[str, str], str]:
@@ -186,12 +216,11 @@ class RecipesOnData:
                 shared[stage, recipe] = first.setdefault(key, recipe)
         return shared
 
-    def _sections(self, recipe: str, dataset: str) -> tuple[Settings, dict[str, str]]:
+    def _sections(self, recipe: str, dataset: str) -> tuple[Tree, dict[str, str]]:
         """Sections of a recipe on a data set, and each as text that is equal for equal sections."""
         published = self._published(recipe, dataset)
         if (recipe, published) not in self._resolved:
-            sections = sections_on(self._layers(recipe), self.paper_of(recipe), published, self._scale.settings)
-            sections["train"] = laid_over(sections["train"], self._chosen_rates)
+            sections = sections_on(self._stated_recipe(recipe), published, self._terms_of_scale)
             self._resolved[recipe, published] = sections, {key: canonical(value) for key, value in sections.items()}
         return self._resolved[recipe, published]
 
@@ -200,13 +229,13 @@ class RecipesOnData:
 
         Of a recipe that cannot be, the file of the first of these that cannot be either.
         """
-        if recipe not in self._recipes or self._papers[recipe] == "fidelity":
+        if recipe not in self._recipes or self.paper_of(recipe) == "fidelity":
             return f"params/{'fidelity' if recipe in self._recipes else f'sweeps/{self.paper_of(recipe)}.yaml'}"
         names = [recipe]
-        while "like" in (layer := self._recipes[names[-1]][-1]):
-            names.append(layer["like"])
+        while (like := self._recipes[names[-1]].like) is not None:
+            names.append(like)
         names = [name for name in names if not is_right(self.stated(name, dataset))][-1:] or names
-        return ", ".join(dict.fromkeys(f"params/recipes/{self._papers[name]}.yaml" for name in names))
+        return ", ".join(dict.fromkeys(f"params/recipes/{self.paper_of(name)}.yaml" for name in names))
 
     def _published(self, recipe: str, dataset: str) -> str | None:
         """Published data set whose values a recipe takes, ``None`` where none has values of its own.
@@ -215,20 +244,17 @@ class RecipesOnData:
         """
         if (recipe, dataset) not in self._values_of:
             learned = self.datasets[self.datasets[dataset].trained_on or dataset]
-            published, layers = self._trained_on(recipe) or learned.stands_for, (*self._layers(recipe), self.overlay)
-            has_own = any(published in layer.get("per_dataset", ()) or "fidelity" in layer for layer in layers)
+            stated = self._stated_recipe(recipe)
+            published = stated.trained_on or learned.stands_for
+            layers = [layer.values for layer in (*stated.every, *self._scale.layers)]
+            has_own = stated.level != "recommended" or any(published in each.get("per_dataset", ()) for each in layers)
             self._values_of[recipe, dataset] = published if has_own else None
         return self._values_of[recipe, dataset]
 
-    def _layers(self, recipe: str) -> list[Settings]:
-        return self._recipes[recipe] if recipe in self._recipes else self._points[recipe][1].layers
+    def _stated_recipe(self, recipe: str) -> StatedRecipe:
+        return self._recipes[recipe] if recipe in self._recipes else self._points[recipe][1].recipe
 
     @cached_property
     def _points(self) -> dict[str, tuple[str, Point]]:
         """Points of all sweeps by the name of their recipe, each with the name of its sweep."""
         return {point.name: (name, point) for name, sweep in self.sweeps.items() for point in sweep.every}
-
-    def _trained_on(self, recipe: str) -> str | None:
-        """Published data set that a recipe names to learn from, ``None`` for those that learn where they are tested."""
-        named = [layer["segment"] for layer in self._layers(recipe) if layer.get("segment")]
-        return next((section["trained_on"] for section in reversed(named) if "trained_on" in section), None)

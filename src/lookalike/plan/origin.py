@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from lookalike.parameters import Settings, canonical, configuration, settings_digest
 from lookalike.paths import project_root
 from lookalike.plan.fidelity import Departure
 from lookalike.plan.mixture import reads_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import timing_files
 from lookalike.plan.terms import row_terms
+from lookalike.settings.call import configuration
+from lookalike.settings.layers import Tree, canonical, settings_digest
 
 # Told by the metrics: which lists a data set was split by is known once it is read, what trained it, from what, once it
 # is trained.
@@ -32,7 +33,7 @@ DEPARTURES = {
 }
 
 
-def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[Departure] = ()) -> Settings:
+def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[Departure] = ()) -> Tree:
     """What the cells of a table say about one of their runs.
 
     Args:
@@ -48,8 +49,8 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
         `lookalike.plan.mixture.reads_of`; and ``options`` that a rebuilding call of Snakemake needs.
     """
     recipe, dataset = run["recipe"], run["dataset"]
-    settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
-    everything = plan.settings(recipe, dataset)
+    settings = plan.deciding(recipe, dataset, plan.last_stage(recipe))
+    everything = plan.deciding(recipe, dataset)
     comparable = run["comparable"] and not run["trivial"]
     points = [
         departure.point for departure in listed if comparable and departure.concerns(everything, run["published"])
@@ -60,13 +61,13 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
         "settings": settings_digest(settings),
         "departs": "" if run["trivial"] else departs,
         "rests_on": "; ".join(points),
-        "query_in_r": plan.settings(recipe, dataset)["evaluate"]["count_query_in_r"],
+        "query_in_r": everything["evaluate"]["count_query_in_r"],
         "reads": reads_of(plan, recipe, dataset),
         "options": rebuilding_options(plan),
     }
 
 
-def terms_of(plan: Plan, run: Mapping[str, Any]) -> Settings:
+def terms_of(plan: Plan, run: Mapping[str, Any]) -> Tree:
     """What a table of terms says about one of its runs: `row_terms`, and in ``timings`` the files of what it cost."""
     named = run["recipe"], run["dataset"]
     files = timing_files(plan, *named, run["seed"])
@@ -77,7 +78,7 @@ def terms_of(plan: Plan, run: Mapping[str, Any]) -> Settings:
 
 @cache
 def _departures(plan: Plan, recipe: str, dataset: str) -> str:
-    settings = plan.settings(recipe, dataset, plan.last_stage(recipe))
+    settings = plan.deciding(recipe, dataset, plan.last_stage(recipe))
     stands_for, marks = plan.datasets[dataset].stands_for, ""
     if stands_for is not None and not plan.datasets[dataset].is_published:
         marks += "D"
@@ -90,7 +91,7 @@ def _departures(plan: Plan, recipe: str, dataset: str) -> str:
     return marks
 
 
-def _without_backbone(section: Settings) -> str:
+def _without_backbone(section: Tree) -> str:
     return canonical({key: value for key, value in section.items() if key != "backbone"} if section else section)
 
 

@@ -13,15 +13,18 @@ import pandas as pd
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
 from lookalike.metrics.names import of_table
-from lookalike.parameters import Settings, check, read_overlay
 from lookalike.paths import project_root
 from lookalike.plan.checks import IncompatibleError, check_recipe, is_right
 from lookalike.plan.on_data import RecipesOnData
 from lookalike.plan.rates import kind_of, rates_note
+from lookalike.plan.recipes import part_of
 from lookalike.plan.scales import HELD_OUT, TABLES_OF_OVERLAY, Dataset
 from lookalike.plan.sweeps import Point, by_reason
 from lookalike.plan.tables import tables_of_papers
 from lookalike.plan.terms import Row, terms_notes
+from lookalike.settings.call import Configuration, read_overlay
+from lookalike.settings.layers import Tree
+from lookalike.settings.model import checked
 
 SEEDS = [0, 1, 2]  # of comparisons in a call with a single one
 
@@ -37,23 +40,19 @@ class Plan(RecipesOnData):
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        config = _typed(config)
-        check(config, "config", "configuration")
-        super().__init__(config)
-        self.seeds: list[int] = config["seeds"]
-        self.tracking: bool = config["tracking"]
-        self.mixed: bool = config.get("mixed", False)
-        self.suffix: str = config.get("suffix", "")
-        self.holds_out: bool = config.get("selection") == "held_out"
-        self.picture_cache: Settings | None = config.get("picture_cache")
-        self.decoded_gb: float = config.get("decoded_gb", 0.0)
+        call = checked(Configuration, _typed(config), "configuration")
+        super().__init__(call)
+        self.seeds, self.tracking, self.mixed, self.suffix = call.seeds, call.tracking, call.mixed, call.suffix
+        self.holds_out = call.selection == "held_out"
+        self.picture_cache: Tree | None = call.picture_cache.dump() if call.picture_cache else None
+        self.decoded_gb = call.decoded_gb
         self._checked: set[tuple[str, str]] = set()
         self._runs_of: dict[str, pd.DataFrame] = {}
-        self.overlays: list[str] = config.get("overlays", [])
-        self.table_names = _named(config.get("tables", self._scale.settings["tables"]))
+        self.overlays = call.overlays
+        self.table_names = _named(call.tables or self._scale.settings.tables)
         for name in self.table_names:
             if name not in self._tables:
-                chosen_in = "configuration" if "tables" in config and not self.is_overlay else self.scale_file
+                chosen_in = "configuration" if call.tables and not self.is_overlay else self.scale_file
                 require_known(f"{chosen_in}, tables", name, [*self._tables, *self.sweeps])
 
     @property
@@ -67,11 +66,23 @@ class Plan(RecipesOnData):
         return f"{self.compared_as}_{self.suffix}" if self.suffix else self.compared_as
 
     @property
+    def notices(self) -> list[str]:
+        """What a call says before its first job: where chosen rates hold in place of those that overlays state."""
+        rates = part_of(part_of(part_of(self.overlay, "train"), "optimiser"), "lr")
+        replaced = [part for part in ("trunk", "head") if part in rates]
+        if not (self.is_overlay and self._chosen_rates and replaced):
+            return []
+        return [
+            f"params/rates/{self.rates_of}.csv: for methods and losses that were tried, rates chosen there hold in "
+            f"place of those of {self.scale_file}, recipe.train.optimiser.lr ({' and '.join(replaced)})"
+        ]
+
+    @property
     def several_seeds(self) -> list[int]:
         """Seeds of comparisons: a single one, which has no interval, makes way for `SEEDS`."""
         return self.seeds if len(self.seeds) > 1 else SEEDS
 
-    def picture_cache_of(self, dataset: str) -> Settings | None:
+    def picture_cache_of(self, dataset: str) -> Tree | None:
         """Copies that trainings on a data set read: those the call asks for, else the data set's own, or ``None``."""
         return self.picture_cache or self.datasets[dataset].specification.get("picture_cache")
 
@@ -79,7 +90,7 @@ class Plan(RecipesOnData):
         """What to do about a picture that cannot be read, as copies of the data set say it: ``stop`` or ``skip``."""
         return str((self.picture_cache_of(dataset) or {}).get("broken", "stop"))
 
-    def table(self, name: str) -> Settings:
+    def table(self, name: str) -> Tree:
         """Entry of a table, with ``remarks`` on what the plan makes of it; that of a sweep has a row per point.
 
         Its metrics are those that its data sets have.
@@ -104,17 +115,20 @@ class Plan(RecipesOnData):
     def _terms(self, table: str) -> list[Row]:
         """Trained rows of a table on each of its data sets, with and without what the scale lays over them."""
         pairs = [
-            Row(row["label"], self.stated(row["recipe"], dataset.name)["train"], settings["train"])
+            Row(
+                row["label"],
+                self.stated(row["recipe"], dataset.name)["train"],
+                self.settings(row["recipe"], dataset.name).train,
+            )
             for dataset in self.datasets_of(table)
             for _, row in self._possible(table)
-            for settings in [self.settings(row["recipe"], dataset.name)]
         ]
-        return [row for row in pairs if row.train["loss"] is not None]
+        return [row for row in pairs if row.train.loss is not None]
 
     @cached_property
     def tables_of_scale(self) -> list[str]:
         """All tables of the scale, of which the command line may have chosen some; it can of an overlay's, too."""
-        of_scale = self._scale.settings["tables"]
+        of_scale = self._scale.settings.tables
         if self.is_overlay and self.overlays:
             of_scale = read_overlay([project_root() / each for each in self.overlays]).get("tables", TABLES_OF_OVERLAY)
         return _named(of_scale)
@@ -127,7 +141,7 @@ class Plan(RecipesOnData):
         return f"tables/{self.table_names[0] if len(self.table_names) == 1 else 'selected'}.html"
 
     @property
-    def tables(self) -> dict[str, Settings]:
+    def tables(self) -> dict[str, Tree]:
         """Entries of the call's tables."""
         return {name: self.table(name) for name in self.table_names}
 
@@ -176,7 +190,7 @@ class Plan(RecipesOnData):
             self.check_run(recipe, dataset)
         return frame
 
-    def _possible(self, table: str) -> list[tuple[int, Settings]]:
+    def _possible(self, table: str) -> list[tuple[int, Tree]]:
         """Rows of a table that can run, with their numbers."""
         rows = self._entry(table)["rows"]
         refused = {point.name for point, _ in self._refused(table)}
@@ -207,7 +221,7 @@ class Plan(RecipesOnData):
         The message begins with the file whose value is wrong: what a scale lays over the recipe may be.
         """
         self.refuse_unknown(recipe=recipe, dataset=dataset)
-        if not is_right(sections := self.settings(recipe, dataset)):
+        if not is_right(sections := self.deciding(recipe, dataset)):
             of_scale = is_right(self.stated(recipe, dataset))
             check_recipe(sections, self.place_of(recipe, dataset, of_scale=of_scale))
 
@@ -218,21 +232,21 @@ class Plan(RecipesOnData):
         self.check_training(recipe, dataset)
         where, sections = self.place_of(recipe, dataset), self.settings(recipe, dataset)
         alone = self.datasets[dataset].specification.get("self_match", True)
-        if sections["evaluate"]["scoring"]["name"] == "shared_neighbours" and not alone:
+        if sections.evaluate.scoring.name == "shared_neighbours" and not alone:
             raise ValueError(
                 f"{where}, evaluate.scoring.name: 'shared_neighbours' needs a test set that searches itself, "
                 "not queries and gallery"
             )
-        if (layout := self.datasets[dataset].specification["layout"]) == "pascal5i" or sections["segment"]:
+        if (layout := self.datasets[dataset].specification["layout"]) == "pascal5i" or sections.segment:
             if layout != "pascal5i":
                 raise ValueError(f"{where}, segment: only data of layout 'pascal5i' have episodes, not {layout!r}")
-            if not sections["segment"]:
+            if not sections.segment:
                 raise ValueError(f"{where}, segment: data of layout 'pascal5i' need this section, not null")
-            if not METHODS[method := sections["train"]["method"]["name"]].has_attention:
+            if not METHODS[method := sections.train.method.name].has_attention:
                 having = " or ".join(repr(name) for name, each in METHODS.items() if each.has_attention)
                 raise ValueError(f"{where}, train.method.name: attention is that of {having}, not {method!r}")
             self.training_dataset(recipe, dataset)
-        if sections["train"]["noise"]["images"] > 0 and self._scale.strangers is None:
+        if sections.train.noise.images > 0 and self._scale.strangers is None:
             reason = f"train.noise.images: scale {self.scale} names no data set as its strangers"
             raise IncompatibleError(f"{where}, ", reason)
         self._checked.add((recipe, dataset))
@@ -242,7 +256,7 @@ def _named(tables: str | Sequence[str] | None) -> list[str]:
     return tables_of_papers() if isinstance(tables, str) else list(tables or [])
 
 
-def _typed(config: Mapping[str, Any]) -> Settings:
+def _typed(config: Mapping[str, Any]) -> Tree:
     """Values as ``--config`` gives them: Snakemake reads lists, ``true`` and ``false`` there as text."""
     typed = dict(config)
     for key in ("tracking", "mixed"):

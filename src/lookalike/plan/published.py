@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.parameters import dataset_names
 from lookalike.paths import project_root
+from lookalike.settings.files import dataset_names
 
 # One printed row; `dataset` and `metric` tell its numbers apart.
 ROW = ["method", "setting", "embedding_dim"]

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from lookalike.parameters import Settings, merge
 from lookalike.paths import project_root
+from lookalike.plan.recipes import part_of
+from lookalike.settings.layers import Layer, Tree, merge
+from lookalike.settings.recipes import Train
+from lookalike.settings.scales import RatePair, RateTrials
 
 if TYPE_CHECKING:
     from lookalike.plan.plan import Plan
@@ -42,9 +45,9 @@ class Trial(NamedTuple):
     number: int  # of the pair in the grid
 
 
-def kind_of(train: Mapping[str, Any]) -> Kind | None:
-    """Kind of a recipe by its section ``train``, ``None`` for one that learns nothing."""
-    return Kind(train["method"]["name"], train["loss"]["name"]) if train["loss"] else None
+def kind_of(train: Train) -> Kind | None:
+    """Kind of a recipe, ``None`` for one that learns nothing."""
+    return Kind(train.method.name, train.loss.name) if train.loss else None
 
 
 def rates_file(scale: str) -> Path:
@@ -82,14 +85,15 @@ def chosen_rates(scale: str) -> dict[Kind, dict[str, float]]:
     }
 
 
-def laid_over(train: Settings, chosen: Mapping[Kind, Mapping[str, float]]) -> Settings:
-    """Section ``train`` with the rates chosen for its kind.
+def rates_layers(train: Tree, chosen: Mapping[Kind, Mapping[str, float]], scale: str) -> list[Layer]:
+    """What lies over a section ``train`` of the rates chosen for its kind, nothing where none were.
 
     A kind that was not tried takes those of plain metric learning with its loss, and without these keeps its own.
     """
-    kind = kind_of(train)
-    rates = chosen.get(kind) or chosen.get(Kind("embedder", kind.loss)) if kind else None
-    return merge(train, {"optimiser": {"lr": dict(rates)}}) if rates else train
+    method, loss = (str(part_of(train, part).get("name", "")) for part in ("method", "loss"))
+    rates = chosen.get(Kind(method, loss)) or chosen.get(Kind("embedder", loss))
+    origin = f"params/rates/{scale}.csv"
+    return [Layer(origin, {"train": {"optimiser": {"lr": dict(rates)}}})] if rates else []
 
 
 def rates_note(scale: str, kinds: Iterable[Kind], chosen: Mapping[Kind, Mapping[str, float]]) -> str:
@@ -105,27 +109,32 @@ def rates_note(scale: str, kinds: Iterable[Kind], chosen: Mapping[Kind, Mapping[
 def trials(plan: Plan) -> list[Trial]:
     """All trials of a plan's scale, kind by kind in the order of its tables, whichever of them the call builds."""
     return [
-        Trial(kind, *first, number) for kind, first in _first_runs(plan).items() for number in range(len(_grid(plan)))
+        Trial(kind, *first, number)
+        for kind, first in _first_runs(plan).items()
+        for number in range(len(_trials(plan).grid))
     ]
 
 
-def trial_settings(plan: Plan, recipe: str, dataset: str, number: int) -> Settings:
+def trial_settings(plan: Plan, recipe: str, dataset: str, number: int) -> Tree:
     """Section ``train`` of a trial: the recipe's own at the scale, a pair of rates and the budget of trials.
 
     Raises:
         ValueError: for a number beyond the grid, or a scale without one.
     """
-    grid = _grid(plan)
-    if not 0 <= number < len(grid):
-        raise ValueError(f"{plan.scale_file}, rates.grid has pairs 0 to {len(grid) - 1}, not {number}")
-    train: Settings = plan.settings(recipe, dataset, "train")["train"]
+    rates = _trials(plan)
+    if not 0 <= number < len(rates.grid):
+        raise ValueError(f"{plan.scale_file}, rates.grid has pairs 0 to {len(rates.grid) - 1}, not {number}")
+    train = plan.deciding(recipe, dataset, "train")["train"]
     budget = {"budget": {"patience": None, "collapse": None, "metrics": ["R@1", METRIC]}}
-    return merge(merge(merge(train, plan.rates.get("train", {})), budget), {"optimiser": {"lr": grid[number]}})
+    return merge(merge(merge(train, rates.train), budget), {"optimiser": {"lr": rates.grid[number].dump()}})
 
 
-def choose(
-    tried: Sequence[Trial], scores: Sequence[float], grid: Sequence[Mapping[str, float]], seeds: int
-) -> pd.DataFrame:
+def trial_seeds(plan: Plan) -> list[int]:
+    """Seeds of each trial."""
+    return _trials(plan).seeds
+
+
+def choose(tried: Sequence[Trial], scores: Sequence[float], grid: Sequence[RatePair], seeds: int) -> pd.DataFrame:
     """All trials with their scores, and ``chosen: yes`` where a kind scored best; of equals the first.
 
     Args:
@@ -136,7 +145,7 @@ def choose(
     """
     rows = [
         {**trial.kind._asdict(), "recipe": trial.recipe, "dataset": trial.dataset}
-        | {part: grid[trial.number][part] for part in PARTS}
+        | grid[trial.number].dump()
         | {"seeds": seeds, METRIC: score}
         for trial, score in zip(tried, scores, strict=True)
     ]
@@ -145,11 +154,10 @@ def choose(
     return frame.assign(chosen=["yes" if row in set(best) else "" for row in frame.index])
 
 
-def _grid(plan: Plan) -> list[dict[str, float]]:
-    if not plan.rates:
+def _trials(plan: Plan) -> RateTrials:
+    if plan.rates is None:
         raise ValueError(f"{plan.scale_file}: has no key rates; its rates are those of the recipes and of the scale")
-    grid: list[dict[str, float]] = plan.rates["grid"]
-    return grid
+    return plan.rates
 
 
 def _first_runs(plan: Plan) -> dict[Kind, tuple[str, str]]:
@@ -167,5 +175,5 @@ def _trained_runs(plan: Plan) -> Iterator[tuple[Kind, str, str]]:
     for table in plan.tables_of_scale:
         for recipe, dataset in plan.runs_of(table)[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
             trained_on = plan.training_dataset(recipe, dataset)
-            if (kind := kind_of(plan.settings(recipe, trained_on, "train")["train"])) is not None:
+            if (kind := kind_of(plan.settings(recipe, trained_on).train)) is not None:
                 yield kind, recipe, trained_on

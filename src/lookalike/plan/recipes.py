@@ -1,18 +1,58 @@
-"""Recipes as ``params/recipes`` states them: read, laid over each other, and checked before any job starts."""
+"""Recipes as ``params/recipes`` states them, and what lies over them on a data set at a scale.
+
+The layers, each over those before it: ``params/defaults.yaml``; the defaults of the recipe's file; the recipes that it
+is ``like``, the first one first, and itself; what ``fidelity`` sets; the scale, or overlays; the chosen rates; the
+point of a sweep; the scale's sizes of what all these come to. Values for a published data set lie right above the
+layer that they stand in: what a recipe states itself holds on every data set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.methods import METHODS
-from lookalike.parameters import Settings, copied, merge, read
 from lookalike.paths import project_root
 from lookalike.plan import fidelity
+from lookalike.settings.files import read
+from lookalike.settings.layers import Layer, Tree, copied, laid, merge
+from lookalike.settings.recipes import RecipeFile, RecipePart
 
 STAGES = ("train", "embed", "evaluate", "segment")
+DEFAULTS = "params/defaults.yaml"
+
+
+@dataclass(frozen=True)
+class StatedRecipe:
+    """A recipe by the layers that state it, with their values for single data sets.
+
+    Attributes:
+        paper: file that defines it.
+        layers: below the scale's.
+        like: the recipe that it starts from, if any.
+        over: above the scale's and the chosen rates: of a point of a sweep what it varies.
+        level: whose side is taken where paper and released code disagree.
+    """
+
+    paper: str
+    layers: tuple[Layer, ...]
+    like: str | None = None
+    over: tuple[Layer, ...] = ()
+    level: str = "recommended"
+
+    @property
+    def every(self) -> tuple[Layer, ...]:
+        """Its layers, those of a sweep last."""
+        return self.layers + self.over
+
+    @property
+    def trained_on(self) -> str | None:
+        """Published data set that it names to learn from, ``None`` where it learns where it is tested."""
+        named = [layer.values["segment"] for layer in self.every if layer.values.get("segment")]
+        return next((section["trained_on"] for section in reversed(named) if "trained_on" in section), None)
 
 
 def _recipe_files() -> list[Path]:
@@ -22,97 +62,133 @@ def _recipe_files() -> list[Path]:
     return sorted((params / "recipes").glob("*.yaml"), key=lambda path: (path.stem not in papers, path.stem))
 
 
-def read_recipes() -> tuple[dict[str, list[Settings]], dict[str, str]]:
-    """All recipes, each as layers to lay over each other, and the files that define them: their papers.
+def read_recipes() -> dict[str, StatedRecipe]:
+    """All recipes by name, also those that try the options of `lookalike.plan.fidelity`.
 
-    The layers are ``params/defaults.yaml``, the file's defaults, the recipes that it is ``like``, and its own values.
-    To the recipes of the files come those that try the options of `lookalike.plan.fidelity`.
+    An option is a choice of its recipe: where a scale sets the same key, the scale's value holds.
 
     Raises:
         ValueError: for a name that two files use, a recipe that is like itself or like none.
     """
-    raw: dict[str, tuple[Settings, Settings]] = {}
-    papers: dict[str, str] = {}
+    files: dict[str, RecipeFile] = {}
+    file_of: dict[str, str] = {}
     for path in _recipe_files():
-        content = read(path.relative_to(project_root()), "recipes")
-        for name, values in content["recipes"].items():
-            if name in raw:
+        file = str(path.relative_to(project_root()))
+        files[file] = read(file, RecipeFile)
+        for name in files[file].recipes:
+            if name in file_of:
                 raise ValueError(f"{path}: a recipe named {name!r} exists already; names are shared by all files")
-            raw[name] = (content.get("defaults", {}), values)
-            papers[name] = path.stem
-    general = read("params/defaults.yaml", "sections")
+            file_of[name] = file
+    entries = {name: files[file].recipes[name] for name, file in file_of.items()}
+    general = Layer(DEFAULTS, read(DEFAULTS, RecipePart).dump())
 
-    def layers(name: str, trail: tuple[str, ...]) -> list[Settings]:
+    def stated(name: str, trail: tuple[str, ...]) -> StatedRecipe:
         if name in trail:
             raise ValueError(f"recipe {trail[0]!r} is like itself: {' -> '.join((*trail, name))}")
-        defaults, values = raw[name]
-        if "like" not in values:
-            return [general, defaults, values]
-        require_known(f"recipe {name}, like", values["like"], raw)
-        return [*layers(values["like"], (*trail, name)), values]
+        entry, file = entries[name], file_of[name]
+        own = Layer(f"{file}, recipes.{name}", entry.dump())
+        if entry.like is None:
+            defaults = Layer(f"{file}, defaults", files[file].defaults.dump())
+            return StatedRecipe(Path(file).stem, (general, defaults, own), level=entry.fidelity)
+        require_known(f"recipe {name}, like", entry.like, entries)
+        base = stated(entry.like, (*trail, name))
+        level = entry.fidelity if "fidelity" in entry.model_fields_set else base.level
+        return StatedRecipe(Path(file).stem, (*base.layers, own), entry.like, level=level)
 
     # Originals before those that are like them: shared results carry the original's name.
-    ordered = sorted(raw, key=lambda name: "like" in raw[name][1])
-    recipes = {name: layers(name, ()) for name in ordered}
+    recipes = {name: stated(name, ()) for name in sorted(entries, key=lambda name: entries[name].like is not None)}
     for trial in fidelity.trials():
-        require_known(f"params/fidelity/{trial.paper}.yaml, {trial.option}, recipe", trial.recipe, raw)
-        recipes[trial.name] = [*recipes[trial.recipe], trial.settings]
-        papers[trial.name] = "fidelity"
-    return recipes, papers
+        file = f"params/fidelity/{trial.paper}.yaml"
+        require_known(f"{file}, {trial.option}, recipe", trial.recipe, entries)
+        tried = recipes[trial.recipe]
+        layer = Layer(f"{file}, options.{trial.option}, {trial.level}", trial.settings)
+        recipes[trial.name] = replace(tried, paper="fidelity", layers=(*tried.layers, layer))
+    return recipes
 
 
-def sections_on(layers: Sequence[Settings], paper: str, published: str | None, scale: Mapping[str, Any]) -> Settings:
-    """The sections of a recipe as they apply to one data set at one scale.
+@dataclass(frozen=True)
+class Terms:
+    """What a scale lays over every recipe.
 
-    Each layer's values for the data set lie right above the layer: a recipe's own values hold on every data set.
-    Sizes follow the scale's ``embedding_dims``: those of embedding and projector, and what a method scales with them. A
-    batch is cut to whole groups of the sampler.
+    Attributes:
+        layers: its own, or those of overlays; none for what recipes state by themselves.
+        sizes: published embedding size to size at this scale.
+        file: where they stand.
+        rates: the layer of the rates that were chosen for a recipe, by its section ``train``.
+    """
+
+    layers: tuple[Layer, ...] = ()
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    file: str = ""
+    rates: Callable[[Tree], Sequence[Layer]] = lambda train: ()
+
+
+def layers_on(recipe: StatedRecipe, published: str | None, terms: Terms) -> list[Layer]:
+    """Layers of a recipe as it applies to a data set at some terms.
+
+    Sizes follow the scale's: those of embedding and projector, and what a method scales with them. A batch is cut to
+    whole groups of the sampler.
 
     Args:
-        layers: the recipe's layers, from `read_recipes`.
-        paper: the recipe's paper, whose options a ``fidelity`` sets.
+        recipe: as `read_recipes` gives it.
         published: published data set that is stood in for, ``None`` for own pictures.
-        scale: the scale's values.
+        terms: of the scale.
     """
-    values = _laid({}, layers, published)
-    if (level := values.get("fidelity", "recommended")) != "recommended":
-        values = _laid(values, [fidelity.overrides(paper, level, values)], published)
-    stated = _part(values["train"], "embedding").get("dim")
-    segments = values.get("segment") is not None
-    values = _laid(values, [scale.get("recipe", {})], published)
-    values["segment"] = values["segment"] if segments else None  # a scale cuts episodes, it does not ask for any
-    sections: Settings = copied({stage: values.get(stage, {}) for stage in STAGES})
-    if isinstance(sections["train"], dict):
-        _fit(sections["train"], stated, scale.get("embedding_dims", {}))
-    return sections
+    below = list(_on_dataset(recipe.layers, published))
+    if recipe.level != "recommended":
+        options = fidelity.overrides(recipe.paper, recipe.level, laid(below))
+        below += _on_dataset([Layer(f"params/fidelity/{recipe.paper}.yaml, {recipe.level}", options)], published)
+    over = list(_on_dataset(recipe.over, published))
+    own = laid([*below, *over])
+    scale = list(_on_dataset(terms.layers, published))
+    if own.get("segment") is None:  # a scale cuts episodes, it does not ask for any
+        scale = [Layer(origin, {key: values[key] for key in values if key != "segment"}) for origin, values in scale]
+    rates = list(terms.rates(part_of(laid([*below, *scale, *over]), "train")))
+    layers = [*below, *scale, *rates, *over]
+    dim = part_of(part_of(own, "train"), "embedding").get("dim")
+    layers.append(Layer(f"{terms.file}, embedding_dims", _sized(part_of(laid(layers), "train"), dim, terms.sizes)))
+    layers.append(Layer("whole groups of the sampler", _in_whole_groups(part_of(laid(layers), "train"))))
+    return layers
 
 
-def _fit(train: Settings, stated: Any, sizes: Mapping[Any, int]) -> None:
-    """Bring sizes to those of a scale. What has another form than it must have stays, for the schema to name."""
-    embedding = _part(train, "embedding")
-    if "dim" in embedding and not isinstance(embedding["dim"], (dict, list)):
-        embedding["dim"] = sizes.get(embedding["dim"], embedding["dim"])
-    group, batch = _part(train, "sampler").get("per_class", 1), train.get("batch_size", 0)
-    if isinstance(group, int) and isinstance(batch, int) and batch >= group > 0:
-        train["batch_size"] -= batch % group
-    projector = _part(train, "projector")
-    if "width" in projector and not isinstance(projector["width"], (dict, list)):
-        projector["width"] = sizes.get(projector["width"], projector["width"])
-    name, dim = _part(train, "method").get("name"), embedding.get("dim")
-    method = METHODS.get(name) if isinstance(name, str) else None
-    if method and isinstance(stated, int) and isinstance(dim, int) and stated and dim:
-        for option in method.scaled:
-            if isinstance(value := train["method"].get(option), int):
-                train["method"][option] = max(1, round(value * dim / stated))
+def sections_on(recipe: StatedRecipe, published: str | None, terms: Terms) -> Tree:
+    """All sections of a recipe as `layers_on` lays them, with the same arguments."""
+    values = laid(layers_on(recipe, published, terms))
+    return copied({**{stage: values.get(stage, {}) for stage in STAGES}, "segment": values.get("segment")})
 
 
-def _part(train: Any, name: str) -> Settings:
+def part_of(tree: Any, name: str) -> Tree:
     """A mapping within settings; an empty one where there is something else."""
-    found = train.get(name) if isinstance(train, dict) else None
+    found = tree.get(name) if isinstance(tree, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def _laid(values: Settings, layers: Sequence[Settings], published: str | None) -> Settings:
+def _on_dataset(layers: Iterable[Layer], published: str | None) -> Iterator[Layer]:
     for layer in layers:
-        values = merge(merge(values, layer), _part(layer, "per_dataset").get(published or "", {}))
-    return values
+        yield Layer(layer.origin, {stage: layer.values[stage] for stage in STAGES if stage in layer.values})
+        if published and (values := part_of(layer.values, "per_dataset").get(published)):
+            yield Layer(f"{layer.origin}.per_dataset.{published}", values)
+
+
+def _sized(train: Tree, stated: Any, sizes: Mapping[int, int]) -> Tree:
+    """Sizes of a scale. What has another form than it must have stays, for the check to name."""
+    fitted: Tree = {}
+    for part, key in (("embedding", "dim"), ("projector", "width")):
+        size = part_of(train, part).get(key)
+        if isinstance(size, int) and sizes.get(size, size) != size:
+            fitted[part] = {key: sizes[size]}
+    name, dim = part_of(train, "method").get("name"), part_of(merge(train, fitted), "embedding").get("dim")
+    method = METHODS.get(name) if isinstance(name, str) else None
+    if method and isinstance(stated, int) and isinstance(dim, int) and stated and dim:
+        scaled = {option: train["method"].get(option) for option in method.scaled}
+        options = {key: max(1, round(value * dim / stated)) for key, value in scaled.items() if isinstance(value, int)}
+        if changed := {key: value for key, value in options.items() if value != scaled[key]}:
+            fitted["method"] = changed
+    return {"train": fitted} if fitted else {}
+
+
+def _in_whole_groups(train: Tree) -> Tree:
+    group, batch = part_of(train, "sampler").get("per_class", 1), train.get("batch_size", 0)
+    if isinstance(group, int) and isinstance(batch, int) and batch >= group > 0 and batch % group:
+        return {"train": {"batch_size": batch - batch % group}}
+    return {}

@@ -5,15 +5,18 @@ Those of ``params/scales`` are the project's; an overlay given with ``--configfi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.metrics.names import USUAL_CUT_OFFS
-from lookalike.parameters import Settings, check, dataset_names, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.published import nameable_datasets
+from lookalike.settings import datasets, scales
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import dataset_names, read, read_yaml
+from lookalike.settings.layers import Layer, Tree, laid, merge
+from lookalike.settings.model import checked
 from lookalike.sources.code import keys_of
 
 OVERLAY = "the overlay"  # what messages call the user's own scale
@@ -29,7 +32,7 @@ class Dataset:
 
     name: str
     stands_for: str | None  # the published data set whose recipe values it takes
-    specification: Settings  # layout, classes, counts, archives: see workflow/schemas/dataset.schema.yaml
+    specification: Tree  # layout, classes, counts, archives: see `lookalike.settings.datasets.Dataset`
     own: bool  # given by the user's overlay, so hashed in its manifest instead of tracked by DVC
     folder: str  # below which the data of this scale lie
 
@@ -71,7 +74,8 @@ class Scale:
     Attributes:
         name: name of the scale.
         file: file that it stands in, for messages.
-        settings: keys of the file, see workflow/schemas/scale.schema.yaml.
+        settings: of the file or of the overlays.
+        layers: what it lays over every recipe, those of the scale that it is ``like`` first, each overlay by itself.
         datasets: data sets by name.
         own: whether it is an overlay of the user's own.
         data_folder: below which its data lie.
@@ -80,27 +84,22 @@ class Scale:
 
     name: str
     file: str
-    settings: Settings
+    settings: scales.Scale
+    layers: tuple[Layer, ...]
     datasets: dict[str, Dataset]
     own: bool
     data_folder: str
     rates_of: str
 
     @property
-    def overlay(self) -> Settings:
+    def overlay(self) -> Tree:
         """What it lays over every recipe."""
-        overlay: Settings = self.settings.get("recipe", {})
-        return overlay
+        return self.settings.recipe.dump()
 
     @property
     def strangers(self) -> Dataset | None:
         """Data set whose pictures replace others where a recipe asks for errors, if it names one."""
-        return self.datasets[self.settings["strangers"]] if "strangers" in self.settings else None
-
-    @property
-    def strangers_super(self) -> int | None:
-        """Coarse class that the strangers are taken from, ``None`` for all training pictures of their data set."""
-        return self.settings.get("strangers_super")
+        return self.datasets[self.settings.strangers] if self.settings.strangers else None
 
 
 def scale_and_selection(folder: str) -> tuple[str, str]:
@@ -109,45 +108,49 @@ def scale_and_selection(folder: str) -> tuple[str, str]:
     return scale, "test" if scale == folder else "held_out"
 
 
-def read_scale(config: Mapping[str, Any]) -> Scale:
+def read_scale(config: Configuration) -> Scale:
     """The scale of a configuration.
 
     Raises:
         ValueError: naming file, key and what would be right, for the first thing that does not fit.
     """
-    is_overlay = "name" in config
-    name = config["name"] if is_overlay else config["scale"]
-    file = OVERLAY if is_overlay else f"params/scales/{name}.yaml"
-    if is_overlay:
-        _refuse_taken(name, config.get("overlays", []))
-    values, rates_of = (_of_overlay(config), name) if is_overlay else _of_file(name)
-    if isinstance(values.get("rates"), str):
-        rates_of = values.pop("rates")
+    name, file = (config.name, OVERLAY) if config.name else (config.scale, f"params/scales/{config.scale}.yaml")
+    if config.name:
+        _refuse_taken(name, config.overlays)
+        settings, rates_of = _of_overlay(config, config.name), name
+        layers = _layers_of_overlays(config.overlays, settings.recipe.dump())
+    else:
+        settings, layers, rates_of = _of_file(name, file)
+    if isinstance(settings.rates, str):
+        rates_of = settings.rates
         known = sorted(path.stem for path in (project_root() / "params" / "rates").glob("*.csv"))
         require_known(f"{file}, rates (choices below params/rates)", rates_of, known)
-    folder = f"data/{name}" if is_overlay else "data"
-    datasets = {name: _dataset(name, value or {}, folder, file) for name, value in values["datasets"].items()}
-    trained = [dataset.name for dataset in datasets.values() if dataset.trained_on is None]
-    for dataset in datasets.values():
+    folder = f"data/{name}" if config.name else "data"
+    found = {key: _dataset(key, value or {}, folder, file) for key, value in settings.datasets.items()}
+    trained = [dataset.name for dataset in found.values() if dataset.trained_on is None]
+    for dataset in found.values():
         if dataset.trained_on is not None:
             require_known(f"{file}, datasets.{dataset.name}.trained_on", dataset.trained_on, trained)
-    if "strangers" in values:
-        require_known(f"{file}, strangers", values["strangers"], datasets)
-    return Scale(name, file, values, datasets, is_overlay, folder, rates_of)
+    if settings.strangers:
+        require_known(f"{file}, strangers", settings.strangers, found)
+    return Scale(name, file, settings, layers, found, config.name is not None, folder, rates_of)
 
 
-def _of_file(name: str) -> tuple[Settings, str]:
-    """Values laid over those of the scale that this one is ``like``, and the scale whose choice of rates holds.
+def _of_file(name: str, file: str) -> tuple[scales.Scale, tuple[Layer, ...], str]:
+    """Settings laid over those of the scale that this one is ``like``, and the scale whose choice of rates holds.
 
     Data sets and tables are always its own.
     """
-    values = read(f"params/scales/{name}.yaml", "scale")
-    rates_of = name
-    if "like" in values:
-        rates_of = name if "rates" in values else values["like"]
-        base = read(f"params/scales/{values['like']}.yaml", "scale")
-        values = merge({key: base[key] for key in ("embedding_dims", "recipe", "rates") if key in base}, values)
-    return values, rates_of
+    settings = read(file, scales.Scale)
+    own = Layer(f"{file}, recipe", settings.recipe.dump())
+    if settings.like is None:
+        return settings, (own,), name
+    base_file = f"params/scales/{settings.like}.yaml"
+    base = read(base_file, scales.Scale)
+    below = base.model_dump(include={"embedding_dims", "recipe", "rates"}, exclude_unset=True)
+    both = checked(scales.Scale, merge(below, settings.dump()), file)
+    rates_of = name if "rates" in settings.model_fields_set else settings.like
+    return both, (Layer(f"{base_file}, recipe", base.recipe.dump()), own), rates_of
 
 
 def _refuse_taken(name: str, overlays: Sequence[str]) -> None:
@@ -165,21 +168,19 @@ def _refuse_taken(name: str, overlays: Sequence[str]) -> None:
         )
 
 
-def _of_overlay(config: Mapping[str, Any]) -> Settings:
-    keys = (
-        *("title", "tables", "datasets", "strangers", "strangers_super", "embedding_dims", "recipe", "rates"),
-        *("figures", "figure_seeds", "explanations", "page"),
-    )
-    values = {
-        "title": config["name"],
-        "tables": TABLES_OF_OVERLAY,
-        **{key: config[key] for key in keys if key in config},
-    }
-    check(values, "scale", OVERLAY)
-    return values
+def _of_overlay(config: Configuration, name: str) -> scales.Scale:
+    stated = config.model_dump(include={*scales.Scale.model_fields}, exclude_unset=True)
+    return checked(scales.Scale, {"title": name, "tables": TABLES_OF_OVERLAY, **stated}, OVERLAY)
 
 
-def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str) -> Dataset:
+def _layers_of_overlays(files: Sequence[str], recipe: Tree) -> tuple[Layer, ...]:
+    """Each file by itself; all in one where a call says more beside them."""
+    root = project_root()
+    layers = tuple(Layer(f"{file}, recipe", read_yaml(root / file).get("recipe", {})) for file in files)
+    return layers if laid(layers) == recipe else (Layer(f"{OVERLAY}, recipe", recipe),)
+
+
+def _dataset(name: str, values: Tree, folder: str, source_file: str) -> Dataset:
     values = dict(values)
     stands_for = values.pop("stands_for", None)
     if stands_for is not None:
@@ -187,7 +188,7 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     is_own = "layout" in values
     if is_own:
         values = {"title": name, "recall_at": list(USUAL_CUT_OFFS), "self_match": True, **values}
-        check(values, "dataset", f"{source_file}, datasets.{name}")
+        checked(datasets.Dataset, values, f"{source_file}, datasets.{name}")
         for key in ("unlabelled", "ignore"):
             if key in values and values["layout"] != "folder":
                 raise ValueError(
@@ -196,7 +197,7 @@ def _dataset(name: str, values: Mapping[str, Any], folder: str, source_file: str
     elif values or source_file == OVERLAY:  # a project's data set lies where its scales read it
         given = ", ".join(values) or "none of its keys"
         raise ValueError(f"{source_file}, datasets.{name}: own data name their layout; found only {given}")
-    specification = values if is_own else read(f"params/datasets/{name}.yaml", "dataset")
+    specification = values if is_own else read(f"params/datasets/{name}.yaml", datasets.Dataset).dump()
     where = f"{source_file}, datasets.{name}" if is_own else f"params/datasets/{name}.yaml"
     require_known(
         f"{where}.layout" if is_own else f"{where}, layout",

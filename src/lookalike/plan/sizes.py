@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from lookalike.data.roles import LEFT_OUT
 from lookalike.data.splits import read_layout
 from lookalike.data.usable import check_usable
-from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.scales import Dataset
+from lookalike.settings.layers import canonical
 
 Sizes = dict[str, tuple[int, int]]  # by role pictures and classes
 

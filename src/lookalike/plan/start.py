@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, dataset_names, merge, read
 from lookalike.plan.checks import check_recipe
+from lookalike.settings.datasets import Dataset
+from lookalike.settings.files import dataset_names, read
+from lookalike.settings.layers import Tree, merge
+from lookalike.settings.recipes import RecipePart
+from lookalike.settings.start import DrawnSets, Pretraining
 
 FILE = "params/start.yaml"
 
@@ -24,9 +28,9 @@ class Start:
     """
 
     weights: str
-    drawn: list[Settings]
-    measured_on: list[Settings]
-    train: Settings
+    drawn: list[Tree]
+    measured_on: list[Tree]
+    train: Tree
 
 
 @cache
@@ -37,29 +41,28 @@ def read_start() -> Start:
         ValueError: naming key and what would be right, for data that are not drawn, species that a data set of the
             project shows, or a section that no recipe could have.
     """
-    content = read(FILE, "start")
-    general = read("params/defaults.yaml", "sections")
-    sections = {stage: general.get(stage, {}) for stage in ("embed", "evaluate")} | {"segment": None}
-    train = merge(general["train"], content["train"])
-    check_recipe({"train": train, **sections, "embed": {"batch_size": 256, **sections["embed"]}}, FILE)
-    drawn = [each for entry in content["drawn"] for each in _sets(entry)]
-    return Start(content["weights"], drawn, _sets(content["measured_on"]), train)
+    content, general = read(FILE, Pretraining), read("params/defaults.yaml", RecipePart)
+    train = merge(general.train, content.train)
+    sections = {"embed": {"batch_size": 256, **general.embed}, "evaluate": general.evaluate, "segment": None}
+    check_recipe({"train": train, **sections}, FILE)
+    drawn = [each for entry in content.drawn for each in _sets(entry)]
+    return Start(content.weights, drawn, _sets(content.measured_on), train)
 
 
-def _sets(entry: Settings) -> list[Settings]:
-    specifications = {name: read(f"params/datasets/{name}.yaml", "dataset") for name in dataset_names()}
+def _sets(entry: DrawnSets) -> list[Tree]:
+    specifications = {name: read(f"params/datasets/{name}.yaml", Dataset).dump() for name in dataset_names()}
     generated = {name: each for name, each in specifications.items() if "generator" in each}
-    require_known(f"{FILE}, like", entry["like"], generated)
-    specification = {key: value for key, value in generated[entry["like"]].items() if key != "counts"}
-    specification |= {key: entry[key] for key in ("classes",) if key in entry}
+    require_known(f"{FILE}, like", entry.like, generated)
+    specification = {key: value for key, value in generated[entry.like].items() if key != "counts"}
+    specification |= {"classes": entry.classes} if entry.classes else {}
     preset = specification["generator"]["preset"]
     shown = {(each["generator"]["preset"], each["generator"]["seed"]): name for name, each in generated.items()}
-    for seed in entry["seeds"]:
+    for seed in entry.seeds:
         if (preset, seed) in shown:
             raise ValueError(
-                f"{FILE}, like {entry['like']}: seed {seed} draws the species of {shown[preset, seed]}; take another"
+                f"{FILE}, like {entry.like}: seed {seed} draws the species of {shown[preset, seed]}; take another"
             )
     return [
         {"name": f"{preset}-{seed}", "specification": {**specification, "generator": {"preset": preset, "seed": seed}}}
-        for seed in entry["seeds"]
+        for seed in entry.seeds
     ]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
+from lookalike.plan.recipes import StatedRecipe
+from lookalike.settings import tables
+from lookalike.settings.files import read_entries
+from lookalike.settings.layers import Layer, Tree
 
 
 @dataclass(frozen=True)
@@ -20,13 +23,13 @@ class Choice:
     Attributes:
         axis: name of the axis.
         value: the number of an axis of numbers, the name of any other choice.
-        layer: what it lays over the recipe; it may be ``like`` a recipe, and ``where`` another axis has a certain value
-            lay further values over that.
+        stated: what it lays over the recipe; it may be ``like`` a recipe, and ``where`` another axis has a certain
+            value lay further values over that.
     """
 
     axis: str
     value: Any
-    layer: Settings
+    stated: tables.Choice
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,12 @@ class Point:
     Attributes:
         name: name of its recipe.
         at: axis to value.
-        layers: layers of its recipe, as `lookalike.plan.recipes.read_recipes` gives them.
+        recipe: the recipe that it starts from, with what it lays over that.
     """
 
     name: str
     at: dict[str, Any]
-    layers: list[Settings]
+    recipe: StatedRecipe
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Sweep:
     """
 
     family: str
-    table: Settings
+    table: Tree
     points: tuple[Point, ...]
     trivial: tuple[Point, ...] = ()
 
@@ -66,11 +69,11 @@ class Sweep:
         return self.points + self.trivial
 
 
-def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
+def read_sweeps(recipes: Mapping[str, StatedRecipe]) -> dict[str, Sweep]:
     """All sweeps by name.
 
     Args:
-        recipes: layers of all recipes that sweeps may start from.
+        recipes: all that sweeps may start from.
 
     Raises:
         ValueError: for a duplicate name, a recipe that does not exist, or a point whose recipe has the name of
@@ -79,12 +82,11 @@ def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
     sweeps: dict[str, Sweep] = {}
     of_recipe = dict.fromkeys(recipes, "params/recipes")
     for path in sorted((project_root() / "params" / "sweeps").glob("*.yaml")):
-        content = read(path.relative_to(project_root()), "sweeps")
-        for name, values in content.items():
+        for name, stated in read_entries(path.relative_to(project_root()), tables.Sweep).items():
             if name in sweeps:
                 raise ValueError(f"{path}: a sweep named {name!r} exists already; names are shared by all files")
             source = f"{path.relative_to(project_root())}, {name}"
-            points = _points(name, values, recipes, source)
+            points = _points(name, stated, recipes, source, path.stem)
             for point in points:
                 if point.name in of_recipe:
                     raise ValueError(
@@ -93,7 +95,7 @@ def read_sweeps(recipes: Mapping[str, Sequence[Settings]]) -> dict[str, Sweep]:
                     )
                 of_recipe[point.name] = source
             rows = [{"label": _label(point), "recipe": point.name, "at": point.at} for point in points]
-            table = {key: value for key, value in values.items() if key not in ("recipe", "axes")}
+            table = stated.model_dump(exclude={"recipe", "axes"}, exclude_unset=True)
             sweeps[name] = Sweep(path.stem, {**table, "rows": rows}, points)
     return sweeps
 
@@ -113,45 +115,48 @@ def by_reason(refused: Iterable[tuple[Point, str]]) -> dict[str, list[str]]:
     }
 
 
-def _points(name: str, values: Settings, recipes: Mapping[str, Sequence[Settings]], source: str) -> tuple[Point, ...]:
-    start: Sequence[Settings] = []
-    if "recipe" in values:
-        require_known(f"{source}.recipe", values["recipe"], recipes)
-        start = recipes[values["recipe"]]
-    axes = [_choices(axis, entry) for axis, entry in values["axes"].items()]
+def _points(
+    name: str, sweep: tables.Sweep, recipes: Mapping[str, StatedRecipe], source: str, family: str
+) -> tuple[Point, ...]:
+    start = None
+    if sweep.recipe is not None:
+        require_known(f"{source}.recipe", sweep.recipe, recipes)
+        start = recipes[sweep.recipe]
+    axes = [_choices(axis, entry) for axis, entry in sweep.axes.items()]
     points = []
     for combination in itertools.product(*axes):
         by_axis = {choice.axis: choice.value for choice in combination}
-        layers = list(start)
+        recipe, over = start, list[Layer]()
         for choice in combination:
-            layer = dict(choice.layer)
-            if (like := layer.pop("like", None)) is not None:
-                require_known(f"{source}.axes.{choice.axis}.{choice.value}.like", like, recipes)
-                if layers:
+            where = f"{source}.axes.{choice.axis}.{choice.value}"
+            if (like := choice.stated.like) is not None:
+                require_known(f"{where}.like", like, recipes)
+                if recipe or over:
                     raise ValueError(
-                        f"{source}.axes.{choice.axis}.{choice.value}.like: only the first axis chooses recipes, "
-                        "and only where the sweep starts from none"
+                        f"{where}.like: only the first axis chooses recipes, and only where the sweep starts from none"
                     )
-                layers += recipes[like]
-            where = layer.pop("where", {})
-            layers.append(layer)
-            layers += [where[axis][value] for axis, value in by_axis.items() if value in where.get(axis, {})]
-        recipe = "_".join([name, *(re.sub(r"[^a-z0-9]+", "_", str(value).lower()) for value in by_axis.values())])
-        points.append(Point(recipe, by_axis, layers))
+                recipe = recipes[like]
+            over.append(Layer(where, choice.stated.dump()))
+            for axis, layers in choice.stated.where.items():
+                if axis in by_axis and by_axis[axis] in layers:
+                    over.append(Layer(f"{where}.where.{axis}.{by_axis[axis]}", layers[by_axis[axis]].dump()))
+        named = "_".join([name, *(re.sub(r"[^a-z0-9]+", "_", str(value).lower()) for value in by_axis.values())])
+        stated = replace(recipe or StatedRecipe(family, ()), paper=family, over=tuple(over))
+        points.append(Point(named, by_axis, stated))
     return tuple(points)
 
 
-def _choices(axis: str, entry: Settings) -> list[Choice]:
-    if "key" in entry:
-        return [Choice(axis, value, _nested(entry["key"], value)) for value in entry["values"]]
-    return [Choice(axis, name, layer) for name, layer in entry.items()]
+def _choices(axis: str, entry: tables.Values | dict[str, tables.Choice]) -> list[Choice]:
+    if isinstance(entry, tables.Values):
+        return [Choice(axis, value, tables.Choice(**_nested(entry.key, value))) for value in entry.values]
+    return [Choice(axis, name, stated) for name, stated in entry.items()]
 
 
-def _nested(key: str, value: Any) -> Settings:
+def _nested(key: str, value: Any) -> Tree:
     """``train.loss.lam`` and 0.5 as sections."""
     for part in reversed(key.split(".")):
         value = {part: value}
-    nested: Settings = value
+    nested: Tree = value
     return nested
 
 

@@ -7,12 +7,15 @@ from typing import Any
 
 from lookalike.checks import require_known, require_own_labels
 from lookalike.metrics.names import AT_CUT_OFFS, OF_REGIONS, of_data_sets
-from lookalike.parameters import Settings, read
 from lookalike.paths import project_root
 from lookalike.plan.published import nameable_datasets, papers, printed_rows, printed_table, repeated_row
+from lookalike.settings import datasets as data
+from lookalike.settings import tables as stated
+from lookalike.settings.files import read, read_entries
+from lookalike.settings.layers import Tree
 
 
-def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> dict[str, Settings]:
+def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, Tree]]) -> dict[str, Tree]:
     """All tables of the files by name.
 
     Args:
@@ -22,15 +25,15 @@ def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, 
     Raises:
         ValueError: for a name that two files use, and as `check_table`.
     """
-    tables: dict[str, Settings] = {}
+    tables: dict[str, Tree] = {}
     file_of: dict[str, str] = {}
     stand_ins = list(stand_ins)
     for path in sorted((project_root() / "params" / "tables").glob("*.yaml")):
         file = str(path.relative_to(project_root()))
-        for name, entry in read(file, "tables").items():
+        for name, table in read_entries(file, stated.Table).items():
             if name in tables:
                 raise ValueError(f"{file}: a table named {name!r} exists already in {file_of[name]}")
-            tables[name], file_of[name] = entry, file
+            tables[name], file_of[name] = table.dump(), file
     for name, entry in tables.items():
         for row in entry["rows"]:
             require_known(f"{file_of[name]}: table {name}, row {row['label']!r}, recipe", row["recipe"], recipes)
@@ -40,10 +43,10 @@ def read_tables(recipes: Collection[str], stand_ins: Iterable[tuple[str | None, 
 
 def tables_of_papers() -> list[str]:
     """Names of all tables in the files of the papers, which `tables: all` of a scale asks for."""
-    return [name for paper in papers() for name in read(f"params/tables/{paper}.yaml", "tables")]
+    return [name for paper in papers() for name in read_entries(f"params/tables/{paper}.yaml", stated.Table)]
 
 
-def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[str | None, Settings]]) -> None:
+def check_table(entry: Mapping[str, Any], where: str, stand_ins: Iterable[tuple[str | None, Tree]]) -> None:
     """Refuse a table with data sets, metrics or rows that do not exist.
 
     Args:
@@ -83,9 +86,9 @@ def _standing(row: Mapping[str, Any], named: Collection[str]) -> list[str]:
     return [f" on {dataset}" for dataset in row.get("datasets", named)] or [""]
 
 
-def _measured(named: Collection[str], stand_ins: Iterable[tuple[str | None, Settings]]) -> set[str]:
+def _measured(named: Collection[str], stand_ins: Iterable[tuple[str | None, Tree]]) -> set[str]:
     """Names of all metrics that data sets have, those of the call and the published ones that a table names."""
     specifications = [settings for published, settings in stand_ins if not named or published in named]
     folder = project_root() / "params" / "datasets"
-    specifications += [read(path, "dataset") for name in named if (path := folder / f"{name}.yaml").is_file()]
+    specifications += [read(path, data.Dataset).dump() for name in named if (path := folder / f"{name}.yaml").is_file()]
     return of_data_sets(specifications) | {*OF_REGIONS}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lookalike.methods import METHODS
-from lookalike.parameters import Settings
 from lookalike.plan.timings import seconds, warm_ms
+from lookalike.settings.layers import Tree, flat
+from lookalike.settings.recipes import Recipe, Train
 from lookalike.text import in_yaml
 
 # Parts of the section ``train`` that are equal for all rows of a fair comparison; what else it holds makes the method.
@@ -38,8 +39,8 @@ class Row:
     """
 
     label: str
-    stated: Settings
-    train: Settings
+    stated: Tree
+    train: Train
 
 
 def terms_notes(rows: Sequence[Row]) -> list[str]:
@@ -60,25 +61,26 @@ def terms_notes(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def row_terms(sections: Mapping[str, Any]) -> dict[str, str]:
+def row_terms(recipe: Recipe) -> dict[str, str]:
     """What a row says of itself: its ``rates``, ``pooling``, and as ``embedding`` how many numbers a picture takes."""
-    train, rates = sections["train"], sections["train"]["optimiser"]["lr"]
+    train = recipe.train
+    rates = train.optimiser.lr.dump()
     each = [_number(rates[part]) if part in rates and has_part(train, part) else DASH for part in RATES]
-    drawn = sections["embed"]["representation"]["name"] == "random_vectors"
+    drawn = recipe.embed.representation.name == "random_vectors"
     return {
-        "rates": " / ".join(each) if train["loss"] else DASH,
-        "pooling": DASH if drawn else train["embedding"]["pooling"],
-        "embedding": _embedding(sections),
+        "rates": " / ".join(each) if train.loss else DASH,
+        "pooling": DASH if drawn else train.embedding.pooling,
+        "embedding": _embedding(recipe),
     }
 
 
-def has_part(train: Mapping[str, Any], part: str) -> bool:
+def has_part(train: Train, part: str) -> bool:
     """Whether a training learns a part that has a rate of its own."""
-    loss = (train["loss"] or {}).get("name")
-    if part in METHODS[train["method"]["name"]].learns:
+    loss = train.loss.name if train.loss else None
+    if part in METHODS[train.method.name].learns:
         return True
     if part == "projector":
-        return train["projector"] is not None
+        return train.projector is not None
     if part == "proxies":
         return loss in OF_PROXIES
     return part != "boundaries" or loss in OF_BOUNDARIES
@@ -104,7 +106,7 @@ def _not_equal(rows: Iterable[Row]) -> list[str]:
     """A note where rows differ in what no method under comparison is about: how the embedding's layer starts."""
     starts: dict[str, list[str]] = {}
     for row in rows:
-        starts.setdefault(row.train["embedding"]["initialisation"], []).append(row.label)
+        starts.setdefault(row.train.embedding.initialisation, []).append(row.label)
     if len(starts) < 2:
         return []
     *few, (most, _) = sorted(starts.items(), key=lambda start: len(start[1]))
@@ -125,50 +127,40 @@ def _changes(rows: Iterable[Row]) -> dict[str, list[str]]:
     """What of the terms is not the recipe's own, ``key value instead of value``, with the rows that it holds for."""
     changes: dict[str, list[str]] = {}
     for row in rows:
-        stated, used = dict(_flat(row.stated)), dict(_flat(row.train))
+        stated, used = _terms(row.stated), _terms(row.train.dump())
         for key in sorted(stated.keys() | used.keys()):
             if (here := used.get(key)) != (own := stated.get(key)):
                 changes.setdefault(f"{key} {_word(here)} instead of {_word(own)}", []).append(row.label)
     return changes
 
 
-def _flat(train: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _terms(train: Tree) -> dict[str, Any]:
     """Dotted keys of the terms with their values."""
-
-    def leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
-        if isinstance(value, Mapping):
-            for name, inside in value.items():
-                yield from leaves(inside, f"{key}.{name}")
-        else:
-            yield key, value
-
-    for term in (*CHOSEN, *TERMS):
-        yield from leaves(train[term], term)
+    return dict(flat({term: train[term] for term in (*CHOSEN, *TERMS)}))
 
 
-def _stated(trainings: Sequence[Settings]) -> str:
+def _stated(trainings: Sequence[Train]) -> str:
     """The terms of all trainings in a sentence; where they differ, each value."""
+    flattened = [dict(flat(train.dump())) for train in trainings]
 
-    def each(*keys: str) -> str:
-        values = ((train[keys[0]] if len(keys) == 1 else train[keys[0]][keys[1]]) for train in trainings)
-        return " or ".join(dict.fromkeys(map(_word, values)))
+    def each(key: str) -> str:
+        return " or ".join(dict.fromkeys(_word(values[key]) for values in flattened))
 
     return (
-        f"Trained rows: {each('optimiser', 'algorithm')}, weight decay {each('optimiser', 'weight_decay')}; batches of "
-        f"{each('batch_size')}; {each('budget', 'epochs')} epochs of {each('budget', 'batches_per_epoch')} batches; "
-        f"crops of {each('image', 'crop_px')} px. Rates: {' / '.join(RATES)}, each where "
-        "a row has such a part."
+        f"Trained rows: {each('optimiser.algorithm')}, weight decay {each('optimiser.weight_decay')}; batches of "
+        f"{each('batch_size')}; {each('budget.epochs')} epochs of {each('budget.batches_per_epoch')} batches; "
+        f"crops of {each('image.crop_px')} px. Rates: {' / '.join(RATES)}, each where a row has such a part."
     )
 
 
-def _embedding(sections: Mapping[str, Any]) -> str:
-    train, kept = sections["train"], sections["embed"]["representation"]
-    if kept["name"] == "random_vectors":
-        return str(kept["dim"])
-    dim, method = train["embedding"]["dim"], train["method"]
+def _embedding(recipe: Recipe) -> str:
+    kept, method, dim = recipe.embed.representation, recipe.train.method, recipe.train.embedding.dim
+    if kept.name == "random_vectors":
+        return str(kept.options["dim"])
     if dim is None:
         return "as pooled"
-    vectors = kept["side"] ** 2 + 1 if "side" in kept else METHODS[method["name"]].vectors(method)
+    side = kept.options.get("side")
+    vectors = side**2 + 1 if side else METHODS[method.name].vectors(method.options)
     return f"{vectors} x {dim}" if vectors > 1 else str(dim)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.parameters import Settings, read
+from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
+from lookalike.settings.files import read_yaml
+from lookalike.settings.layers import Tree
 
 FILE = "params/mutations.yaml"
 
@@ -22,13 +24,13 @@ def trace_name(recipe: str, dataset: str) -> str:
     return f"{recipe}@{dataset}"
 
 
-def read_mutations() -> dict[str, Settings]:
+def read_mutations() -> dict[str, Tree]:
     """Entries of ``params/mutations.yaml`` by name.
 
     Raises:
         ValueError: naming file, key and what would be right.
     """
-    return read(FILE, "mutations")
+    return read_yaml(project_root() / FILE)
 
 
 def mutation_requests(plan: Plan, name: str) -> dict[str, dict[str, Any]]:
@@ -46,4 +48,4 @@ def mutation_requests(plan: Plan, name: str) -> dict[str, dict[str, Any]]:
 
 
 def _request(plan: Plan, recipe: str, dataset: str) -> dict[str, Any]:
-    return {"settings": plan.settings(recipe, dataset), "specification": plan.datasets[dataset].specification}
+    return {"settings": plan.deciding(recipe, dataset), "specification": plan.datasets[dataset].specification}

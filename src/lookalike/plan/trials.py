@@ -48,7 +48,7 @@ def _concerned(plan: Plan, trial: Trial) -> list[Dataset]:
     changed = [
         dataset
         for dataset in standing
-        if plan.settings(trial.name, dataset.name) != plan.settings(trial.recipe, dataset.name)
+        if plan.deciding(trial.name, dataset.name) != plan.deciding(trial.recipe, dataset.name)
     ]
     if not changed or (usual in changed and "per_dataset" not in trial.settings):
         return [usual]

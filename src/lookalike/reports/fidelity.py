@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.parameters import Settings, canonical
 from lookalike.plan.fidelity import REASONS, Trial, choices, papers, trials
 from lookalike.plan.trials import USUAL
+from lookalike.settings.layers import Tree, canonical
 from lookalike.statistics.pairs import paired_difference
 
 METRICS = ("R@1", "MAP@R")
@@ -92,7 +92,7 @@ def _metrics(trial: Trial) -> tuple[str, ...]:
 
 
 def _option_rows(
-    option: Settings, tried: Sequence[Trial], changes: Mapping[str, Mapping[str, str]]
+    option: Tree, tried: Sequence[Trial], changes: Mapping[str, Mapping[str, str]]
 ) -> Iterator[dict[str, str]]:
     """A row per choice that is not ours; what was said stands in the first one."""
     recipe = option.get("recipe")
@@ -102,7 +102,7 @@ def _option_rows(
         said = dict.fromkeys(said, "")
 
 
-def _said(point: Settings) -> dict[str, str]:
+def _said(point: Tree) -> dict[str, str]:
     return {
         "point": point["point"],
         "paper": point["paper"] or DASH,
@@ -112,7 +112,7 @@ def _said(point: Settings) -> dict[str, str]:
 
 
 def _leaves(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as ``key: value``, the key without the sections it lies in."""
+    """Tree as ``key: value``, the key without the sections it lies in."""
     for key, value in settings.items():
         if key == "per_dataset":
             yield from (f"{leaf} on {name}" for name, own in value.items() for leaf in _leaves(own))

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import read_about, read_json, read_json_value, write_json
-from lookalike.parameters import settings_digest
 from lookalike.running.machine import device_peak_megabytes, peak_megabytes, used_device
+from lookalike.settings.layers import settings_digest
 
 RESULTS, RECORDS = "results", "records"
 # What models, embeddings and metrics say of the training behind them, and records of all that is made of them.

@@ -16,12 +16,14 @@ from typing import Any
 from figurines import preset_named, write_figurines
 from lookalike.data import ensure_data, load_specification
 from lookalike.files import write_json, write_text
-from lookalike.parameters import dataset_names, read
 from lookalike.paths import archives_of, project_root
 from lookalike.plan.scales import Dataset
 from lookalike.running.dvc import reproduce
 from lookalike.running.ending import listening
 from lookalike.running.jobs import warnings_marked
+from lookalike.settings import datasets
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import dataset_names, read
 
 STAGES = "params/stages.yaml"  # which dvc.yaml reads
 DRAWING, FETCHING = "src/figurines", "src/lookalike/data/download.py"
@@ -54,7 +56,7 @@ def stages() -> str:
     """Text of `STAGES`: the data sets of the project by name, each with the code that gets it."""
     lines = ["# Of dvc.yaml, from params/datasets: a call that gets data writes what is missing.", "datasets:"]
     for name in dataset_names():
-        specification = read(f"params/datasets/{name}.yaml", "dataset")
+        specification = read(f"params/datasets/{name}.yaml", datasets.Dataset).dump()
         if "one_of" not in specification:
             lines.append(f"  {name}: {{code: {DRAWING if 'generator' in specification else FETCHING}}}")
     return "\n".join([*lines, ""])
@@ -84,7 +86,7 @@ def draw(generator: Mapping[str, Any], root: Path, *, processes: int = 1) -> Non
 
 if __name__ == "__main__":
     name = sys.argv[1]
-    folder = archives_of(read("params/config.yaml", "config")["archives"])
+    folder = archives_of(read("params/config.yaml", Configuration).dump()["archives"])
     with warnings_marked(sys.stderr), listening():
         obtain(
             load_specification(name),

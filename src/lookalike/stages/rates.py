@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from lookalike.files import replacing
 from lookalike.plan.rates import METRIC, Kind, Trial, choose
+from lookalike.settings.scales import RateTrials
 
 
-def rates(trials: Sequence[Sequence[Any]], asked: Mapping[str, Any], *, histories: Sequence[str], output: str) -> None:
+def rates(trials: Sequence[Sequence[Any]], asked: RateTrials, *, histories: Sequence[str], output: str) -> None:
     """Write all trials with their scores, and which pair of rates each kind of recipe takes.
 
     Args:
@@ -23,12 +24,12 @@ def rates(trials: Sequence[Sequence[Any]], asked: Mapping[str, Any], *, historie
     Raises:
         ValueError: if a history has no number, naming it.
     """
-    seeds = len(asked["seeds"])
+    seeds = len(asked.seeds)
     reached = [_best(file) for file in histories]
     scores = [sum(reached[start : start + seeds]) / seeds for start in range(0, len(reached), seeds)]
     tried = [Trial(Kind(*kind), *others) for kind, *others in trials]
     with replacing(output) as path:
-        choose(tried, scores, asked["grid"], seeds).to_csv(path, index=False, float_format="%.6g")
+        choose(tried, scores, asked.grid, seeds).to_csv(path, index=False, float_format="%.6g")
 
 
 def _best(history: str) -> float:

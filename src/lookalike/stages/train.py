@@ -16,9 +16,9 @@ from lookalike.data.checksums import weights_digest
 from lookalike.files import replacing, write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.metrics.search import FirstRank, Search
-from lookalike.parameters import canonical
 from lookalike.running.machine import job_device
 from lookalike.samplers import build_sampler
+from lookalike.settings.layers import canonical
 from lookalike.tracking import Tracked
 from lookalike.training.acceleration import accelerate
 from lookalike.training.checkpoint import ResumeFile

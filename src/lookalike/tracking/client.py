@@ -17,8 +17,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from lookalike.parameters import canonical
 from lookalike.paths import project_root
+from lookalike.settings.layers import canonical
 from lookalike.tracking.server import (
     AwayError,
     is_tracked,

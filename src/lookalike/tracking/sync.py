@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import about_model, read_json
-from lookalike.parameters import Settings, merge
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import KINDS, result_file
 from lookalike.plan.scales import scale_and_selection
 from lookalike.plan.timings import seconds, timing_pattern
+from lookalike.settings.layers import Tree, merge
 from lookalike.text import counted
 from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, is_own, open_client
 from lookalike.tracking.rows import tag
@@ -74,7 +74,7 @@ class OnDisk:
         return self.files[file].stat().st_mtime, seconds(_results() / scale / measured) or 0.0
 
 
-def sync(base: Settings, overlay: Settings) -> Iterator[str]:
+def sync(base: Tree, overlay: Tree) -> Iterator[str]:
     """Send all runs of all scales that are not there yet, and tag those behind finished tables.
 
     Args:
@@ -98,7 +98,7 @@ def sync(base: Settings, overlay: Settings) -> Iterator[str]:
         raise ValueError(f"{ask_server() or one_line(error)}; what was sent stays, calling again goes on") from error
 
 
-def _sync(client: Any, base: Settings, overlay: Settings) -> Iterator[str]:
+def _sync(client: Any, base: Tree, overlay: Tree) -> Iterator[str]:
     for scale in sorted(path.name for path in _results().glob("*") if path.is_dir()):
         if runs := runs_on_disk(scale):
             plan = _plan_of(scale, base, overlay, runs)
@@ -217,11 +217,11 @@ def _parameters(run: OnDisk, plan: Plan | None) -> dict[str, str]:
     parameters = parameters_of(about)
     if plan is not None and run.stage:
         with suppress(KeyError, ValueError):  # of a recipe or a data set that params/ no longer holds
-            parameters |= flat({run.stage: plan.settings(run.identity["recipe"], run.identity["dataset"])[run.stage]})
+            parameters |= flat({run.stage: plan.deciding(run.identity["recipe"], run.identity["dataset"])[run.stage]})
     return parameters
 
 
-def _plan_of(scale: str, base: Settings, overlay: Settings, runs: list[OnDisk]) -> Plan | None:
+def _plan_of(scale: str, base: Tree, overlay: Tree, runs: list[OnDisk]) -> Plan | None:
     """What ``params/`` says of a folder of results, with the seeds that are there; ``None`` if its overlay is not."""
     name, selection = scale_and_selection(scale)
     seeds = sorted({int(run.identity["seed"]) for run in runs})

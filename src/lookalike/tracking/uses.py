@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lookalike.parameters import settings_digest
 from lookalike.paths import project_root
 from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import Stored, result_file, scoring_of
+from lookalike.settings.layers import settings_digest
 from lookalike.tracking.client import flat
 from lookalike.tracking.rows import Uses, View
 
@@ -37,8 +37,8 @@ def uses_of(plan: Plan, table: str) -> list[Uses]:
 
 def _unused(plan: Plan, stored: Stored, metrics: Path) -> Uses:
     recipe, dataset, seed = stored
-    settings = plan.settings(recipe, dataset)
-    deciding = plan.settings(recipe, dataset, plan.last_stage(recipe))
+    settings = plan.deciding(recipe, dataset)
+    deciding = plan.deciding(recipe, dataset, plan.last_stage(recipe))
     stands_for = plan.datasets[dataset].stands_for
     tags = {"settings": settings_digest(deciding), "paper": plan.paper_of(recipe)}
     return Uses(

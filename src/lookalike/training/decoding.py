@@ -12,7 +12,7 @@ import PIL
 import torchvision
 
 from lookalike.data.decoded import GB, DecodedPictures, decoded, fixed_keys
-from lookalike.parameters import canonical
+from lookalike.settings.layers import canonical
 from lookalike.training.images import fixed_part
 
 

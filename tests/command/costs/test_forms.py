@@ -51,7 +51,7 @@ def test_pictures_at_hand_take_what_is_written(params):
     manifest.write_text("\n".join(rows) + "\n")
     plan = Plan({**PAPER, "scale": "mini", "tables": ["diml_1"]})
     jobs = [job for job in distinct_jobs(plan) if job.dataset == "figurines_birds"]
-    train = plan.settings("margin", "figurines_birds")["train"]
+    train = plan.deciding("margin", "figurines_birds")["train"]
 
     def written(role, view):
         paths = read_role(manifest, root, role).paths

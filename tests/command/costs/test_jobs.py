@@ -13,7 +13,7 @@ def by_hand(plan):
     found = {"train": set(), "embed": set(), "evaluate": set()}
     for run in plan.runs.itertuples():
         for stage, keys in found.items():
-            keys.add((str(plan.settings(run.recipe, run.dataset, stage)), run.dataset, run.seed))
+            keys.add((str(plan.deciding(run.recipe, run.dataset, stage)), run.dataset, run.seed))
     return {stage: len(keys) for stage, keys in found.items()}
 
 

@@ -8,9 +8,9 @@ import torch
 
 from lookalike.command.costs import space
 from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
-from lookalike.parameters import merge
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
+from lookalike.settings.layers import merge
 from projects import ROOT
 from trainings import CROP, METHODS, learner, section
 

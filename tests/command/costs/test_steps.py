@@ -52,7 +52,7 @@ def test_without_a_loss_nothing_is_trained():
 )
 def test_epochs_at_the_papers_scale_have_the_published_batches(recipe, dataset, epochs, batches):
     plan = Plan({**MINI, "scale": "paper"})
-    train = plan.settings(recipe, dataset, "train")["train"]
+    train = plan.deciding(recipe, dataset, "train")["train"]
     assert train["budget"]["epochs"] == epochs
     steps = training_steps(train, training_composition(plan.datasets[dataset]))
     assert steps == pytest.approx(epochs * batches, rel=0.025)

@@ -7,9 +7,10 @@ from figure_checks import so
 from lookalike.figures.contextual.curves import checks, data, draw
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.style import style
-from lookalike.parameters import read
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 
 @pytest.fixture
@@ -34,11 +35,11 @@ def test_a_row_per_epoch_measured_or_not(history):
 
 @pytest.mark.parametrize(("figure", "needed"), [("contextual_3", {"R@1", "mAP"}), ("contextual_15", {"R@1"})])
 def test_the_trainings_behind_a_figure_measure_between_epochs_what_it_shows(figure, needed):
-    plan = Plan({**read("params/config.yaml", "config"), "scale": "mini"})
+    plan = Plan({**read("params/config.yaml", Configuration).dump(), "scale": "mini"})
     runs = [run for run in figure_runs(plan, read_figures(plan)[figure]) if run["reads"] == "history"]
     assert runs
     for run in runs:
-        train = plan.settings(run["recipe"], run["dataset"])["train"]
+        train = plan.deciding(run["recipe"], run["dataset"])["train"]
         assert train["loss"]["name"] == "contextual"
         assert needed <= set(train["budget"]["metrics"])
 

@@ -132,7 +132,7 @@ def test_points_that_nothing_tells_apart_share_a_training(scale, sweep, training
 def test_the_sweep_gives_ranking_and_contrastive_loss_weights_that_sum_to_one(lam):
     plan = plan_of("paper")
     for point in plan.sweeps["contextual_surrogates"].points:
-        loss = plan.settings(point.name, "cars")["train"]["loss"]
+        loss = plan.deciding(point.name, "cars")["train"]["loss"]
         assert loss["positive_margin"] == (0.75 if point.at["lambda"] == "1.0" else float(point.at["margin"]))
         if point.at["lambda"] == lam:
             assert loss["name"] == point.at["loss"]

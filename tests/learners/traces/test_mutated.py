@@ -6,10 +6,11 @@ import pytest
 
 from lookalike.files import read_json
 from lookalike.learners.traces.mutated import edit_once, mutated_traces
-from lookalike.parameters import read
 from lookalike.paths import PACKAGE, project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from lookalike.stages.mutation import mutation, overview
 
 REFERENCE = project_root() / "results" / "reference" / "ci_traces.json"
@@ -17,7 +18,7 @@ REFERENCE = project_root() / "results" / "reference" / "ci_traces.json"
 
 @pytest.fixture(scope="module")
 def plan():
-    return Plan({**read("params/config.yaml", "config"), "scale": "ci"})
+    return Plan({**read("params/config.yaml", Configuration).dump(), "scale": "ci"})
 
 
 def test_there_are_twenty_and_each_text_stands_once_in_the_package(tmp_path):

@@ -7,15 +7,17 @@ import pytest
 from lookalike.files import write_json
 from lookalike.own.recommend.rows import UNTRAINED, Way, read_row, trainings_of
 from lookalike.own.recommend.schedule import ORDER
-from lookalike.parameters import merge, read
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import merge
 
 OVERLAY = {"name": "own_x", "datasets": {"pictures": {"layout": "folder", "folder": "x"}}, "seeds": [0, 1]}
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return Plan(merge(read("params/config.yaml", "config"), OVERLAY))
+    return Plan(merge(read("params/config.yaml", Configuration).dump(), OVERLAY))
 
 
 def test_rows_that_share_a_training_stand_together_and_all_are_known_to_the_order(plan):
@@ -27,7 +29,7 @@ def test_rows_that_share_a_training_stand_together_and_all_are_known_to_the_orde
 
 def test_the_untrained_rows_are_recipes_of_one_training_that_differ_in_matching(plan):
     assert len({plan.shared("train", way.recipe, "pictures") for way in UNTRAINED}) == 1
-    settings = [plan.settings(way.recipe, "pictures") for way in UNTRAINED]
+    settings = [plan.deciding(way.recipe, "pictures") for way in UNTRAINED]
     assert [each["train"]["loss"] for each in settings] == [None, None]
     assert [each["evaluate"]["scoring"]["name"] for each in settings] == ["cosine", "structural_matching"]
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from lookalike.checks import require_known
 from lookalike.command.compare.runs import Results, Run, UnfinishedError, tracked_run
-from lookalike.parameters import configuration
 from lookalike.paths import project_root
 from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file
 from lookalike.plan.scales import scale_and_selection
+from lookalike.settings.call import configuration
 from lookalike.tracking import copy_of
 
 FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"

@@ -77,7 +77,7 @@ class Results:
             )
         measured = read_json(self.folder / metrics)
         training = about_model(self.folder / result_file(self.plan, "model", recipe, dataset, seed))
-        settings = self.plan.settings(recipe, dataset)
+        settings = self.plan.deciding(recipe, dataset)
         used = {**settings, "train": training.get("settings", settings["train"])}
         facts = {key: value for key, value in {**training, **measured}.items() if key not in ("settings", *CHECKPOINTS)}
         if flat(used) != flat(settings):

@@ -13,8 +13,10 @@ import yaml
 
 from lookalike.command.costs.hours import Kind
 from lookalike.files import replacing
-from lookalike.parameters import Settings, check
 from lookalike.paths import project_root
+from lookalike.settings.layers import Tree
+from lookalike.settings.model import checked
+from lookalike.settings.start import MeasuredCard
 
 FOLDER = "params/cards"
 
@@ -75,7 +77,7 @@ def write_card(card: Card) -> Path:
     """Keep measurements under the card's name; those of kinds that are not among them stay."""
     path = project_root() / FOLDER / f"{_slug(card.name)}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    before: Settings = _content(path) if path.is_file() else {"kinds": {}}
+    before: Tree = _content(path) if path.is_file() else {"kinds": {}}
     kinds = {**before["kinds"], **{kind: asdict(values) for kind, values in card.kinds.items()}}
     with replacing(path) as temporary:
         temporary.write_text(
@@ -99,11 +101,10 @@ def card_of(name: str, steps: int, kinds: Mapping[Kind, Measured]) -> Card:
     return Card(name, date, versions, steps, {str(kind): values for kind, values in kinds.items()})
 
 
-def _content(path: Path) -> Settings:
+def _content(path: Path) -> Tree:
     """What a file says now: unlike parameters it may have been written by this process."""
-    content: Settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    check(content, "card", str(path.relative_to(project_root())))
-    return content
+    content: Tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return checked(MeasuredCard, content, str(path.relative_to(project_root()))).dump()
 
 
 def _slug(name: str) -> str:

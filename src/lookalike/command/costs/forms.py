@@ -18,11 +18,11 @@ from lookalike.command.costs.jobs import Job, strangers_of
 from lookalike.data import read_manifest
 from lookalike.data.decoded import GB, fixed_keys, sampled
 from lookalike.data.roles import EMBEDDED, SEARCHED
-from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
+from lookalike.settings.layers import canonical
 
 PROPORTION = 4 / 3  # of a photograph's sides, where no picture is at hand
 # Bytes a pixel of 543 photographs of birds, 500 px wide, resized to a shorter side of 288.
@@ -94,7 +94,7 @@ def _forms(plan: Plan, jobs: list[Job]) -> set[Form]:
     for job in jobs:
         if job.stage not in ("train", "embed"):
             continue
-        sections = plan.settings(job.recipe, job.dataset, "embed")
+        sections = plan.deciding(job.recipe, job.dataset, "embed")
         train = sections["train"]
         known = set(EMBEDDED) & role_sizes(plan.datasets[job.dataset]).keys() or {"test"}
         searched = canonical(fixed_keys(train["test_image"]))

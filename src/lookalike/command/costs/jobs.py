@@ -59,7 +59,7 @@ def strangers_of(plan: Plan, jobs: list[Job]) -> set[str]:
 
 
 def _ways(plan: Plan, job: Job) -> int:
-    return int(plan.settings(job.recipe, job.dataset)["segment"]["ways"])
+    return int(plan.deciding(job.recipe, job.dataset)["segment"]["ways"])
 
 
 def _behind(plan: Plan, run: Run) -> Iterator[Job]:

@@ -16,10 +16,10 @@ from lookalike.command.costs.jobs import STAGES, distinct_jobs, distinct_runs, j
 from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
 from lookalike.command.costs.steps import training_steps
 from lookalike.data.roles import SEARCHED
-from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import role_sizes, training_composition
+from lookalike.settings.layers import Tree
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Training:
     recipe: str
     dataset: str
     seed: int
-    settings: Settings
+    settings: Tree
     steps: int | None
 
     @property
@@ -77,7 +77,7 @@ def _trainings(plan: Plan) -> list[Training]:
     for job in distinct_jobs(plan):
         if job.stage != "train":
             continue
-        settings = plan.settings(job.recipe, job.dataset, "train")["train"]
+        settings = plan.deciding(job.recipe, job.dataset, "train")["train"]
         pictures = training_composition(plan.datasets[job.dataset])
         try:
             steps = training_steps(settings, pictures) if pictures else 0 if settings["loss"] is None else None
@@ -135,7 +135,7 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
     told = ", ".join(f"{name} {size}" for name, size in sizes.items())
     models = sum(model_bytes(each.settings) for each in trainings)
     embeddings = [
-        embeddings_bytes(plan.settings(job.recipe, job.dataset, "embed"), plan.datasets[job.dataset])
+        embeddings_bytes(plan.deciding(job.recipe, job.dataset, "embed"), plan.datasets[job.dataset])
         for job in jobs
         if job.stage == "embed"
     ]

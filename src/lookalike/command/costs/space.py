@@ -7,10 +7,10 @@ from typing import Any
 
 from lookalike.data.roles import EMBEDDED
 from lookalike.metrics.names import CHECKPOINTS
-from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
+from lookalike.settings.layers import canonical
 from lookalike.sources.kept import kept
 
 BYTES = 4  # of a float32 number

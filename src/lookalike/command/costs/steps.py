@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from lookalike.parameters import canonical
 from lookalike.plan.sizes import Composition
+from lookalike.settings.layers import canonical
 from lookalike.sources.kept import kept
 
 

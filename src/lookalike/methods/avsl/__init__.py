@@ -15,12 +15,12 @@ def _vectors(options: Mapping[str, Any]) -> int:
     return LEVELS
 
 
-def _check(sections: Mapping[str, Any]) -> str | None:
-    train = sections["train"]
-    k, dim = train["method"].get("k"), train["embedding"]["dim"]
+def _check(recipe: Any) -> str | None:
+    train = recipe.train
+    k, dim = train.method.options.get("k"), train.embedding.dim
     if k is not None and k > dim:
         return f"train.method.k: {k} edges per node exceed the {dim} nodes (embedding.dim)"
-    if not isinstance(train["test_image"]["crop_px"], int):
+    if not isinstance(train.test_image.crop_px, int):
         return "train.test_image.crop_px: method 'avsl' reads squares, one number"
     return None
 

@@ -130,7 +130,7 @@ def read_row(
     Raises:
         ValueError: for metrics that are not told by class.
     """
-    settings = plan.settings(way.recipe, dataset)
+    settings = plan.deciding(way.recipe, dataset)
     files = [results / result_file(plan, "evaluation", way.recipe, dataset, seed) for seed in seeds]
     timings = [timing_files(plan, way.recipe, dataset, seed) for seed in seeds]
     measured = [{stage: str(results / path) for stage, path in each.items()} for each in timings]

@@ -8,7 +8,7 @@ from typing import Any
 
 from lookalike.checks import workflow_extra
 from lookalike.files import json_text
-from lookalike.parameters import canonical
+from lookalike.settings.layers import canonical
 
 STEPS = 32  # of the colour map
 COLOURS = "plasma"  # even steps of a map are even steps for the eye, also without colour

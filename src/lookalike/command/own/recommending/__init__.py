@@ -91,7 +91,7 @@ def report_of(
         found.part.results / result_file(found.plan, kind, found.way.recipe, DATASET, 0)
         for kind in ("model", "embeddings")
     ]
-    pairs = confused(found.plan.settings(found.way.recipe, DATASET)["evaluate"], *stored)
+    pairs = confused(found.plan.deciding(found.way.recipe, DATASET)["evaluate"], *stored)
     pictures = project_root() / found.plan.datasets[DATASET].root
     lines = next_lines(found, pictures, pairs)
     if recommendation.case in (Case.UNDECIDED, Case.NOT_TRAINED):

@@ -17,12 +17,12 @@ from lookalike.data.manifest import read_manifest
 from lookalike.data.pictures import read_picture
 from lookalike.own.recommend.rows import UNTRAINED, Way, trainings_of
 from lookalike.own.recommend.schedule import Candidate, in_order
-from lookalike.parameters import Settings
 from lookalike.paths import project_root
 from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import timing_files
 from lookalike.plan.timings import seconds
+from lookalike.settings.layers import Tree
 from lookalike.training.images import transform
 
 LOADED = 16  # pictures
@@ -44,13 +44,13 @@ def measured(part: OfStart, *, workers: int = 1) -> list[Candidate]:
     candidates = []
     for label in in_order(list(trainings)):
         ways = trainings[label].ways
-        train = plan.settings(ways[0].recipe, DATASET, "train")["train"]
+        train = plan.deciding(ways[0].recipe, DATASET, "train")["train"]
         if refused := _refusal(plan, ways[0].recipe):
             candidates.append(Candidate(label, 0.0, 0.0, refused))
             continue
         if kind_of(train) not in steps:
             steps[kind_of(train)] = _batch_seconds(part, plan, train, workers)
-        scorings = [plan.settings(way.recipe, DATASET)["evaluate"]["scoring"]["name"] for way in ways]
+        scorings = [plan.deciding(way.recipe, DATASET)["evaluate"]["scoring"]["name"] for way in ways]
         scored = sum(plain if each == "cosine" else structural for each in scorings)
         candidates.append(Candidate(label, steps[kind_of(train)], STARTING_S + plain + scored))
     return candidates
@@ -71,7 +71,7 @@ def _seconds_of(part: OfStart, plan: Plan, way: Way) -> float:
     return sum(seconds(part.results / files[stage]) or 0.0 for stage in ("embed", "evaluate"))
 
 
-def _batch_seconds(part: OfStart, plan: Plan, train: Settings, workers: int) -> float:
+def _batch_seconds(part: OfStart, plan: Plan, train: Tree, workers: int) -> float:
     """Seconds of a batch: a measured step, and the loading of its pictures."""
     device = device_at_hand()[0]
     with _busy(0 if device.type == "cuda" else min(workers, MEASURED_BESIDE) - 1):
@@ -79,7 +79,7 @@ def _batch_seconds(part: OfStart, plan: Plan, train: Settings, workers: int) -> 
     return float(step.of(int(train["batch_size"])) + train["batch_size"] * _loading_seconds(part, plan, train))
 
 
-def _loading_seconds(part: OfStart, plan: Plan, train: Settings) -> float:
+def _loading_seconds(part: OfStart, plan: Plan, train: Tree) -> float:
     """Seconds to make an image of a picture that has been decoded before."""
     rows = read_manifest(part.manifest)
     paths = rows.loc[rows["role"] == "train", "path"].iloc[:LOADED]

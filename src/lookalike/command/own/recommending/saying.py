@@ -35,7 +35,7 @@ def terms(work: Work, chosen: Chosen, hours: float) -> list[str]:
     if budget is None:
         return [*said, f"Nothing was trained: no method fits {human_seconds(3600 * hours)}, of 2 seeds of 100 batches."]
     part = chosen.part
-    train = part.plan(part.overlay(budget)).settings("compared_proxy_anchor", DATASET, "train")["train"]
+    train = part.plan(part.overlay(budget)).deciding("compared_proxy_anchor", DATASET, "train")["train"]
     rest = "; ".join(f"{name} {value:g}" for name, value in train["optimiser"]["lr"].items())
     said.append(
         f"Trained from {part.start.name}, the first of them: {', '.join(chosen.schedule.chosen)}, "

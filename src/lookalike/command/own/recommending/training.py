@@ -13,12 +13,12 @@ from lookalike.command.own.recommending.work import DATASET, GRID, PER_CLASS, TR
 from lookalike.files import read_json, write_json
 from lookalike.own.recommend.rows import UNTRAINED, Row, Training, Way, read_row, trainings_of
 from lookalike.own.recommend.schedule import SCHEDULE, Candidate, Schedule, after_first, fitting, in_order
-from lookalike.parameters import Settings
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import Kind, Trial, rates_file
 from lookalike.plan.rates import kind_of as rates_kind_of
 from lookalike.plan.results import result_file
 from lookalike.running.devices import visible_devices
+from lookalike.settings.layers import Tree
 from lookalike.stages.rates import rates
 from lookalike.text import counted
 
@@ -119,17 +119,18 @@ def _make_rows(part: OfStart, schedule: Schedule, labels: Sequence[str], cores: 
     part.make(overlay, files, cores=cores)
 
 
-def _choose_rates(part: OfStart, overlay: Settings, plan: Plan, trainings: Sequence[Training], cores: int) -> None:
+def _choose_rates(part: OfStart, overlay: Tree, plan: Plan, trainings: Sequence[Training], cores: int) -> None:
     """Try rates for what is trained, on training classes held out, and write what was chosen."""
     trials = []
     for each in trainings:
         recipe = each.ways[0].recipe
-        kind = rates_kind_of(plan.settings(recipe, DATASET, "train")["train"])
+        kind = rates_kind_of(plan.settings(recipe, DATASET).train)
         assert isinstance(kind, Kind)
         trials += [Trial(kind, recipe, DATASET, number) for number in range(len(GRID))]
     files = [f"rates/{each.recipe}/{DATASET}/trial{each.number}-seed{TRIAL_SEED}.csv" for each in trials]
     part.make(overlay, files, cores=cores)
     histories = [str(part.results / file) for file in files]
+    assert plan.rates is not None
     rates([tuple(each) for each in trials], plan.rates, histories=histories, output=str(rates_file(part.name)))
 
 

@@ -20,11 +20,13 @@ from lookalike.own.pictures import pictures_in
 from lookalike.own.recommend.classes import Classes
 from lookalike.own.recommend.schedule import SHARE_OF_TRIAL, Budget
 from lookalike.own.recommend.starts import Start
-from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.running.devices import visible_devices
 from lookalike.running.ending import Terminated
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import Tree, merge
 
 DATASET = "pictures"
 BATCH, GROUP = 40, 20  # pictures of a batch, the comparison's own; a smaller one is a multiple of what samplers draw
@@ -98,7 +100,7 @@ class OfStart:
         classes = len(self.work.classes.names("train"))
         return min(BATCH, max(GROUP, PER_CLASS * classes // GROUP * GROUP))
 
-    def overlay(self, budget: Budget | None = None) -> Settings:
+    def overlay(self, budget: Budget | None = None) -> Tree:
         """What is laid over the comparison: pictures, network, batch, and where something is trained its budget.
 
         Args:
@@ -106,9 +108,9 @@ class OfStart:
         """
         classes, start = self.work.classes, self.start
         links = project_root() / "data" / self.work.name / "kept"
-        train: Settings = {"backbone": start.backbone, "batch_size": self.batch}
+        train: Tree = {"backbone": start.backbone, "batch_size": self.batch}
         train |= {"image": start.view, "test_image": start.view}
-        overlay: Settings = {
+        overlay: Tree = {
             "name": self.name,
             "title": f"{classes.folder.resolve().name}, {start.name}, {start.view['crop_px']} px",
             "datasets": {DATASET: {"title": str(classes.folder), **classes.specification(links)}},
@@ -124,9 +126,9 @@ class OfStart:
                 overlay["rates"] = {"grid": [dict(pair) for pair in GRID], "seeds": [TRIAL_SEED], "train": trial}
         return overlay
 
-    def plan(self, overlay: Settings) -> Plan:
+    def plan(self, overlay: Tree) -> Plan:
         """What a call with the overlay would run."""
-        return Plan(merge(read("params/config.yaml", "config"), overlay))
+        return Plan(merge(read("params/config.yaml", Configuration).dump(), overlay))
 
     def make(self, overlay: Mapping[str, Any], files: Sequence[str], *, cores: int) -> None:
         """Let the workflow make some results.
@@ -174,7 +176,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.terminate()
 
 
-def _budget(batches: int) -> Settings:
+def _budget(batches: int) -> Tree:
     """Searched once, at the end: nothing chooses an epoch."""
     epochs = max(1, batches // EPOCH)
     return {"epochs": epochs, "batches_per_epoch": batches // epochs, "evaluate_every": epochs}
