@@ -8,8 +8,8 @@ import pytest
 import torch
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 
+from lookalike.metrics.definitions import count_positives
 from lookalike.metrics.names import AVERAGE_PRECISIONS
-from lookalike.metrics.positives import count_positives
 from lookalike.metrics.retrieval import (
     retrieval_metrics,
     retrieval_metrics_from_embeddings,

@@ -8,8 +8,8 @@ import torch
 
 from lookalike.files import write_tensors
 from lookalike.metrics.clustering import nmi
-from lookalike.metrics.of_classes import over_classes
 from lookalike.metrics.retrieval import retrieval_metrics
+from lookalike.metrics.search import over_classes
 from lookalike.stages.evaluate import evaluate
 from trainings import learner, section
 

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from lookalike.losses.margin import MarginLoss
-from lookalike.metrics.of_classes import SearchOfClasses
 from lookalike.settings.layers import merge
+from lookalike.metrics.search import SearchOfClasses
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate
 from lookalike.stages.regression import record, regression, unbroken

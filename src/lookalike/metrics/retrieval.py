@@ -2,7 +2,7 @@
 
 The metrics are defined in ``lookalike.metrics.definitions`` as functions of the ranks of a query's positives. The
 ranks are exact and those of the stable order: greater score first, lower index first on ties. Queries without a
-positive are left out; ``lookalike.metrics.positives.count_positives`` says which.
+positive are left out; ``lookalike.metrics.definitions.count_positives`` says which.
 
 With cameras, as in re-identification, gallery items of the query's label *and* camera are junk: they take no rank and
 count neither for nor against the query. On a coarser level of a hierarchy the ranking is the same, and all items of the
@@ -16,10 +16,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from lookalike.metrics.blocks import Representation, Score, score_blocks
-from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
-from lookalike.metrics.positives import find_positives
-from lookalike.metrics.tally import Levels, Tally
+from lookalike.metrics.definitions import (
+    Levels,
+    Tally,
+    check_cutoffs,
+    find_positives,
+    mean_over_queries,
+    metrics_of_queries,
+)
+from lookalike.metrics.similarity import Representation, Score, score_blocks
 
 
 def retrieval_metrics(
@@ -99,8 +104,8 @@ def retrieval_metrics_from_embeddings(
     everything, and no nearest-neighbour search takes part. The cost is the matrix product and a count; with levels also
     a sort of each row, ``O(G log G)`` a query, whatever their number.
 
-    Cosine similarities are exact (``lookalike.metrics.cosine``): duplicates tie, and the result has the same bits for
-    every ``block``. They are float64; from a device without it, pass the embeddings on the CPU.
+    Cosine similarities are exact (``lookalike.metrics.similarity``): duplicates tie, and the result has the same bits
+    for every ``block``. They are float64; from a device without it, pass the embeddings on the CPU.
 
     Args:
         query: ``(Q, D)`` float, of any length; with a callable ``score`` anything that can be sliced by rows.
@@ -204,7 +209,7 @@ def retrieval_metrics_from_ranking(
         query_labels: ``(Q,)`` int64.
         gallery_labels: ``(G,)`` int64.
         class_sizes: ``(Q,)`` int64, each query's number of positives in the gallery, itself and junk not counted, as
-            ``lookalike.metrics.positives.count_positives`` gives them.
+            ``lookalike.metrics.definitions.count_positives`` gives them.
         ks: cut-offs of Recall@k, at most K.
         count_query_in_r: R of RP and MAP@R counts the query too; the other metrics stay as they are.
 

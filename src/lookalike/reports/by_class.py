@@ -18,7 +18,7 @@ def class_means(metrics: str, checkpoint: str, metric: str) -> pd.DataFrame | No
     Args:
         metrics: JSON file of the evaluation; its classes lie beside it, as ``<name>.classes.csv``.
         checkpoint: ``best`` or ``last``.
-        metric: name of a metric of `lookalike.metrics.of_classes`, with `ON_TRAINING` before it for training pictures.
+        metric: name of a metric of `lookalike.metrics.search`, with `ON_TRAINING` before it for training pictures.
 
     Returns:
         Columns ``value`` (a fraction) and ``queries``, indexed by the class; ``None`` where classes are not told apart:

@@ -16,11 +16,10 @@ from lookalike.files import read_tensors, replacing, write_json
 from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.clustering import nmi
+from lookalike.metrics.definitions import Levels
 from lookalike.metrics.names import CHECKPOINTS, ON_TRAINING
-from lookalike.metrics.of_classes import COLUMNS, SearchOfClasses
 from lookalike.metrics.ranking import describe_backend
-from lookalike.metrics.search import Search
-from lookalike.metrics.tally import Levels
+from lookalike.metrics.search import COLUMNS, Search, SearchOfClasses
 from lookalike.plan.timings import warm_seconds, write_warm
 from lookalike.running.machine import job_device
 from lookalike.tracking import log_scores
@@ -56,7 +55,7 @@ def evaluate(
             for (``queries_without_positive``, only where there are such: no metric counts them), how many were
             ``searched`` for, unlabelled ones too, in a ``gallery`` of how many, and how was searched.
         classes: CSV to write, for intervals that hold for other classes too: what the queries of each class reached, as
-            `lookalike.metrics.of_classes.COLUMNS`, with ``checkpoint`` and with ``pictures``, ``test`` or ``train``;
+            `lookalike.metrics.search.COLUMNS`, with ``checkpoint`` and with ``pictures``, ``test`` or ``train``;
             empty for none.
         levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         made_by: digests that ``metrics`` are to hold of what made them, see `lookalike.plan.inputs.Inputs.today`.

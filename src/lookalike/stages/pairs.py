@@ -18,7 +18,7 @@ from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import NEED_ALL, SCORINGS
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.scoring import ordered_by
-from lookalike.metrics.matches import FirstMatches
+from lookalike.metrics.search import FirstMatches
 from lookalike.running.machine import job_device
 from lookalike.stages.evaluate import representation, searching_roles, with_unlabelled
 from lookalike.training.images import Images, batches

@@ -10,9 +10,7 @@ from lookalike.methods.avsl import retrieval, scoring
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import certified_queries
 from lookalike.methods.avsl.scoring import ERROR, fixed_weights, graph, weighted_vectors
-from lookalike.metrics.matches import FirstMatches
-from lookalike.metrics.of_classes import SearchOfClasses
-from lookalike.metrics.search import FirstRank, Search
+from lookalike.metrics.search import FirstMatches, FirstRank, Search, SearchOfClasses
 from trainings import CLASSES, batch, learner
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lookalike.metrics.blocks import score_blocks
+from lookalike.metrics.similarity import score_blocks
 
 BLOCK = 256  # anchors at once
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from lookalike.figures.parts.form import Check, Figure, Run
 from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.contextual.terms import contextual_loss
-from lookalike.metrics.order import stable_topk
+from lookalike.metrics.ranking import stable_topk
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from lookalike.learners.scorings import SCORINGS
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.representation import Representation as Located
-from lookalike.metrics.blocks import Representation, Score, score_blocks
 from lookalike.metrics.search import Search
+from lookalike.metrics.similarity import Representation, Score, score_blocks
 from lookalike.training.learner import named
 
 PAIRS = 16

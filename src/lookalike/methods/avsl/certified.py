@@ -23,7 +23,7 @@ from lookalike.methods.avsl.bounds import (
 from lookalike.methods.avsl.graph import Step, block_distance
 from lookalike.methods.avsl.ranked import Ranked
 from lookalike.methods.avsl.sides import Side
-from lookalike.metrics.positives import Positives
+from lookalike.metrics.definitions import Positives
 
 REFINED = 2**10  # pairs whose bounds are narrowed at once
 VALUES = 2**16  # of a level that are evaluated at once, per thread: what the cache of a processor holds in float64

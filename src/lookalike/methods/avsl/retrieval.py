@@ -22,9 +22,14 @@ from lookalike.methods.avsl.bounds import extremes, weight_intervals
 from lookalike.methods.avsl.certified import CertifiedSearch
 from lookalike.methods.avsl.graph import Step, block_sensitivities, graph_images, graph_steps
 from lookalike.methods.avsl.sides import Side, similar_order, widest_direction
-from lookalike.metrics.definitions import check_cutoffs, mean_over_queries, metrics_of_queries
+from lookalike.metrics.definitions import (
+    Positives,
+    check_cutoffs,
+    find_positives,
+    mean_over_queries,
+    metrics_of_queries,
+)
 from lookalike.metrics.names import AVERAGE_PRECISIONS, OF_QUERIES
-from lookalike.metrics.positives import Positives, find_positives
 
 QUERIES, GALLERY = 1024, 4096  # bounded at once
 MUTUAL = 2048  # of a set against itself

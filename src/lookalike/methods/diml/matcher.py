@@ -74,8 +74,8 @@ class StructuralMatcher:
     ) -> Tensor:
         """Gallery in the order of global similarity, the first ``truncation`` items reordered.
 
-        Global similarities are exact (`lookalike.metrics.cosine`), so that duplicates tie; ties keep the global order,
-        and there lower indices come first.
+        Global similarities are exact (`lookalike.metrics.similarity`), so that duplicates tie; ties keep the global
+        order, and there lower indices come first.
 
         Args:
             query: Q images.

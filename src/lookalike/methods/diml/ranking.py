@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lookalike.checks import require_known
-from lookalike.metrics.order import refuse_nan
+from lookalike.metrics.ranking import refuse_nan
 
 Structural = Tensor | Callable[[int, Tensor], Tensor]
 Score = Literal["sum", "structural"]

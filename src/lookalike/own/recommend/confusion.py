@@ -13,8 +13,7 @@ import torch
 from lookalike.files import read_tensors, unpacked_names
 from lookalike.learners.saved import load_model
 from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
-from lookalike.metrics.matches import FirstMatches
-from lookalike.metrics.search import Search
+from lookalike.metrics.search import FirstMatches, Search
 from lookalike.stages.evaluate import representation, search_of, searching_roles
 from lookalike.training.learner import named
 

@@ -1,4 +1,4 @@
-"""Cosine similarities that do not depend on how they are summed.
+"""Cosine similarities that do not depend on how they are summed, and scores of blocks of queries.
 
 A matrix product rounds differently with the block size, the number of threads, the library and the column's place
 in the matrix, so equal images need not get equal scores. Here unit vectors are rounded to fixed point, so coarse that
@@ -8,6 +8,8 @@ every partial sum of products fits into a float64: the product is exact, and so 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Literal, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -85,3 +87,52 @@ def _sum_of_parts(left: tuple[Tensor, ...], right: tuple[Tensor, ...]) -> Tensor
 
 def _round_to(numbers: Tensor, bits: int) -> Tensor:
     return (numbers * 2.0**bits).round_().mul_(2.0**-bits)
+
+
+class Rows(Protocol):
+    """Anything that has a length and can be sliced, as a tensor can by its first axis."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Self:
+        """Some of the rows."""
+        ...
+
+
+Representation = TypeVar("Representation", bound=Rows)
+Score = Literal["cosine"] | Callable[[Representation, Representation], Tensor]
+
+
+def score_blocks(
+    query: Representation, gallery: Representation, score: Score[Representation]
+) -> Callable[[int, int], Tensor]:
+    """A function ``(start, stop) -> (stop - start, G)`` of the scores of these queries.
+
+    Args:
+        query: Q queries; ``(Q, D)`` float for ``"cosine"``, which normalises.
+        gallery: G gallery items, ``(G, D)``.
+        score: ``"cosine"``, exact and float64, or a function of some queries and the gallery.
+
+    Raises:
+        ValueError: if ``score`` is unknown, or the embeddings do not fit it; when called, if ``score`` returns anything
+            but a float tensor of the right shape.
+    """
+    if score == "cosine":
+        if not isinstance(query, Tensor) or not isinstance(gallery, Tensor):
+            raise ValueError(f"score='cosine' needs tensors, not {type(query).__name__} and {type(gallery).__name__}")
+        query_parts, gallery_parts = fixed_point_pair(query, gallery)
+        return lambda start, stop: exact_cosine(tuple(part[start:stop] for part in query_parts), gallery_parts)
+    if not callable(score):
+        raise ValueError(f"score={score!r} is neither 'cosine' nor a function of a block of queries and the gallery")
+
+    def scores_of(start: int, stop: int) -> Tensor:
+        scores = score(query[start:stop], gallery)
+        if scores.shape != (stop - start, len(gallery)) or not scores.is_floating_point():
+            raise ValueError(
+                f"score must return ({stop - start}, {len(gallery)}) float, not {tuple(scores.shape)} {scores.dtype}"
+            )
+        return scores
+
+    return scores_of

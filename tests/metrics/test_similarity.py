@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from lookalike.metrics.cosine import exact_cosine, exact_cosine_of_pairs, fixed_point, fixed_point_pair
+from lookalike.metrics.similarity import exact_cosine, exact_cosine_of_pairs, fixed_point, fixed_point_pair
 
 
 def vectors(count, dim, *, seed=0, dtype=torch.float32):
