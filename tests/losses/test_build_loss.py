@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from lookalike.losses import LOSSES, arguments_of, build_loss
-from lookalike.losses.batch import BatchLoss, Mining, MiningOptions
-from lookalike.losses.margin import MarginLoss
+from lookalike.losses.base import BatchLoss, Mining, MiningOptions
+from lookalike.losses.pairwise import MarginLoss
 from lookalike.miners import MINERS, SemihardMiner
 from lookalike.sources import code
 

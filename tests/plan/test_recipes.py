@@ -13,7 +13,7 @@ from lookalike.learners import LEARNERS
 from lookalike.learners.representations import REPRESENTATIONS
 from lookalike.learners.scorings import SCORINGS
 from lookalike.losses import LOSSES
-from lookalike.losses.batch import BatchLoss
+from lookalike.losses.base import BatchLoss
 from lookalike.methods import METHODS
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.scoring import structural_matching

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from lookalike.losses.margin import MarginLoss
 from lookalike.settings.layers import merge
+from lookalike.losses.pairwise import MarginLoss
 from lookalike.metrics.search import SearchOfClasses
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate

@@ -14,22 +14,29 @@ import torch
 from torch import nn
 
 from lookalike.checks import require_keys, require_known
-from lookalike.losses.batch import BatchLoss, MiningOptions
-from lookalike.losses.contrastive import ContrastiveLoss, CosineContrastiveLoss, SquaredContrastiveLoss
+from lookalike.losses.base import BatchLoss, MiningOptions
 from lookalike.losses.identity import PartCrossEntropyLoss
-from lookalike.losses.margin import MarginLoss
-from lookalike.losses.pairwise import HistogramLoss, MultiSimilarityLoss, NTXentLoss
+from lookalike.losses.listwise import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss
+from lookalike.losses.npair import AngularLoss, GeneralisedLiftedLoss, NPairLoss
+from lookalike.losses.pairwise import (
+    ContrastiveLoss,
+    CosineContrastiveLoss,
+    HistogramLoss,
+    MarginLoss,
+    MultiSimilarityLoss,
+    NTXentLoss,
+    SquaredContrastiveLoss,
+)
 from lookalike.losses.proxy import ArcFaceLoss, ProxyAnchorLoss, ProxyNCALoss, ProxyNCASoftmaxLoss, SoftmaxLoss
-from lookalike.losses.quadruplet import QuadrupletLoss, TwoHingeQuadrupletLoss
-from lookalike.losses.ranking import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss
-from lookalike.losses.raw import AngularLoss, GeneralisedLiftedLoss, NPairLoss
 from lookalike.losses.triplet import (
     DistanceWeightedTripletLoss,
+    QuadrupletLoss,
     RandomTripletLoss,
     SemihardTripletLoss,
     SNRLoss,
     SofthardTripletLoss,
     TripletLoss,
+    TwoHingeQuadrupletLoss,
 )
 from lookalike.methods.contextual.loss import ContextualLoss
 

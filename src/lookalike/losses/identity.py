@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_weights
 from torch import Tensor, nn
 
-from lookalike.losses.batch import BatchLoss
+from lookalike.losses.base import BatchLoss
 from lookalike.miners import Tuples
 
 

@@ -1,4 +1,4 @@
-"""Losses over all pairs of a batch: Multi-Similarity, NT-Xent and Histogram."""
+"""Losses over pairs of a batch: Contrastive, Margin, Multi-Similarity, NT-Xent and Histogram."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import Literal, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
+from pytorch_metric_learning.distances import CosineSimilarity, LpDistance
+from pytorch_metric_learning.losses import ContrastiveLoss as LibraryContrastiveLoss
 from pytorch_metric_learning.losses import MultiSimilarityLoss as LibraryMultiSimilarityLoss
 from pytorch_metric_learning.losses import NTXentLoss as LibraryNTXentLoss
 from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
-from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs
-from torch import Tensor
+from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, convert_to_triplets
+from torch import Tensor, nn
 
 from lookalike.checks import require_known
-from lookalike.losses.batch import BatchLoss, LibraryLoss, Mining, MiningOptions, pair_mask
+from lookalike.losses.base import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero, pair_distance, pair_mask
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 
@@ -96,3 +98,105 @@ def _unordered(first: Tensor, second: Tensor, labels: Tensor) -> Tensor:
     """``(B, B)`` bool above the diagonal: pairs without their order."""
     mask = pair_mask(first, second, labels)
     return (mask | mask.T).triu(diagonal=1)
+
+
+class ContrastiveLoss(LibraryLoss):
+    """Mean of ``(d_ap - positive_margin)+`` over positive pairs, plus ``(negative_margin - d_an)+`` over negative ones.
+
+    Source: DIML Table 1, row Contrastive, numbers of the released code.
+    """
+
+    mining = Mining("distance_weighted")
+
+    def __init__(
+        self, *, positive_margin: float = 0.0, negative_margin: float = 1.0, **mining: Unpack[MiningOptions]
+    ) -> None:
+        criterion = LibraryContrastiveLoss(
+            positive_margin, negative_margin, distance=LpDistance(), reducer=MeanReducer()
+        )
+        super().__init__(criterion, **mining)
+
+
+class CosineContrastiveLoss(LibraryLoss):
+    """``(positive_margin - s)+`` and ``(s - negative_margin)+``, each averaged over its strictly positive terms.
+
+    Source: Contextual, Eq. 29 and Appendix H.5.
+    """
+
+    def __init__(
+        self, *, positive_margin: float = 0.9, negative_margin: float = 0.6, **mining: Unpack[MiningOptions]
+    ) -> None:
+        criterion = LibraryContrastiveLoss(
+            positive_margin, negative_margin, distance=CosineSimilarity(), reducer=AvgNonZeroReducer()
+        )
+        super().__init__(criterion, **mining)
+
+
+class SquaredContrastiveLoss(BatchLoss):
+    """Mean of ``d_ap^2`` over positive pairs, plus mean of ``((margin - d_an)+)^2`` over negatives within ``margin``.
+
+    Source: SAM Table 1, Siamese, which names no formula; Hadsell et al. 2006, Eq. 4, on unit vectors.
+    Differs: Hadsell et al. halve each term. The means, over all pairs of the batch unless a miner is named, are ours;
+    one over all negatives would fade while most of them lie beyond the margin.
+    """
+
+    def __init__(self, *, margin: float = 0.5, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
+        self.margin = margin
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen pairs."""
+        anchor, positive, other_anchor, negative = convert_to_pairs(tuples, labels)
+        vectors = unit(embeddings)
+        distance = torch.cdist(vectors, vectors)
+        too_near = F.relu(self.margin - distance[other_anchor, negative])
+        return mean_or_zero(distance[anchor, positive].square()) + mean_or_zero(too_near[too_near > 0].square())
+
+
+Divisor = Literal["either", "both"]
+
+
+class MarginLoss(BatchLoss):
+    """``(d_ap - b + margin)+`` and ``(b - d_an + margin)+``, with the boundary ``b`` of the anchor's class.
+
+    Source: DIML Table 1, row Margin, and Eq. 10; Wu et al. 2017.
+    Differs: the released code of DIML compares each distance with the boundary of every anchor; here each pair has its
+    own, which is the same while boundaries are equal. The printed margin is learnable, the code's is fixed, as here.
+    Differs: the library has ``divisor="both"`` only.
+
+    Args:
+        classes: number of boundaries; they are the parameter ``boundaries``.
+        margin: half the width of the band around the boundary.
+        boundary: where all boundaries start, a Euclidean distance between unit vectors.
+        divisor: the sum is divided by the number of triplets in which at least one term is positive (``either``, the
+            code of DIML and its tables) or by the number of positive terms (``both``, the library and AVSL).
+        mining: see :class:`BatchLoss`.
+    """
+
+    mining = Mining("distance_weighted")
+
+    def __init__(
+        self,
+        *,
+        classes: int,
+        margin: float = 0.2,
+        boundary: float = 1.2,
+        divisor: Divisor = "either",
+        **mining: Unpack[MiningOptions],
+    ) -> None:
+        super().__init__(classes=classes, **mining)
+        require_known("divisor", divisor, get_args(Divisor))
+        self.margin, self.divisor = margin, divisor
+        self.boundaries = nn.Parameter(torch.full((classes,), float(boundary)))
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        vectors, boundary = unit(embeddings), self.boundaries[labels[anchor]]
+        too_far = F.relu(pair_distance(vectors, anchor, positive) - boundary + self.margin)
+        too_near = F.relu(boundary - pair_distance(vectors, anchor, negative) + self.margin)
+        if self.divisor == "either":
+            active = ((too_far > 0) | (too_near > 0)).sum()
+        else:
+            active = (too_far > 0).sum() + (too_near > 0).sum()
+        return (too_far + too_near).sum() / active.clamp_min(1)

@@ -19,7 +19,7 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_weight
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
-from lookalike.losses.batch import BatchLoss, LibraryLoss
+from lookalike.losses.base import BatchLoss, LibraryLoss
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 

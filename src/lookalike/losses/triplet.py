@@ -1,4 +1,4 @@
-"""Triplet losses, on distances and on ratios of signal and noise (SNR)."""
+"""Losses of triplets, and of quadruplets: triplets with an item of a third class."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero
-from lookalike.miners import Tuples
+from lookalike.losses.base import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero, pair_distance
+from lookalike.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
 from lookalike.tensors import unit
 
 LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anchor": 4})
@@ -97,3 +97,74 @@ class SNRLoss(BatchLoss):
 def _variance(vectors: Tensor) -> Tensor:
     """Variance of the entries of each row; the correction for small samples cancels in a ratio."""
     return (vectors - vectors.mean(dim=1, keepdim=True)).square().mean(dim=1)
+
+
+def of_third_class(anchor: Tensor, negative: Tensor, labels: Tensor) -> Tensor:
+    """``(T, B)`` bool: items of neither the anchor's class nor the negative's."""
+    return (labels[anchor, None] != labels[None]) & (labels[negative, None] != labels[None])
+
+
+class QuadrupletLoss(BatchLoss):
+    """Mean of ``(d_ap - d_an + margin)+`` plus mean of ``(d_ap - d_nf + fourth_margin)+`` with a fourth item f.
+
+    Source: DIML Table 1, row Quadruplet; Chen et al. 2017, Eq. 8. The library has none.
+    Differs: the released code takes an almost arbitrary batch index as fourth item and averages over the full B x B
+    table. Here the fourth is drawn from the classes other than the anchor's and the negative's; triplets for which the
+    batch has no third class contribute the first term only.
+    """
+
+    mining = Mining("distance_weighted")
+
+    def __init__(self, *, margin: float = 0.2, fourth_margin: float = 0.2, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
+        self.margin, self.fourth_margin = margin, fourth_margin
+        self.generator = mining.get("generator")
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        others = of_third_class(anchor, negative, labels)
+        has_fourth = others.any(dim=1)
+        chances = evenly(others[has_fourth], others[has_fourth].to(embeddings.dtype))
+        fourth = draw_columns(chances, self.generator)
+        vectors = unit(embeddings)
+        near = pair_distance(vectors, anchor, positive)
+        far = pair_distance(vectors, anchor, negative)
+        apart = pair_distance(vectors, negative[has_fourth], fourth)
+        first = F.relu(near - far + self.margin)
+        second = F.relu(near[has_fourth] - apart + self.fourth_margin)
+        return mean_or_zero(first) + mean_or_zero(second)
+
+
+class TwoHingeQuadrupletLoss(BatchLoss):
+    """``(d_ap - d_an + margin)+`` and ``(d_ap - d_am + margin)+`` with negatives n and m of two classes.
+
+    Each of the two is averaged over its strictly positive terms, like the triplet loss of Contextual.
+
+    Source: SAM Table 1, Quadruplet, which names no formula; this is the form that matches its weight vector, where
+    both negatives are compared with the anchor. Where m comes from is open too: it is drawn like the library's
+    distance-weighted negatives, from the classes other than the anchor's and that of n, which is mined. Triplets for
+    which the batch has no such item contribute the first hinge only. Mining is that of
+    :class:`TripletLoss`.
+    """
+
+    mining = Mining("distance_weighted", LIBRARY_MINING)
+
+    def __init__(self, *, margin: float = 0.2, **mining: Unpack[MiningOptions]) -> None:
+        super().__init__(**mining)
+        self.margin, self.generator = margin, mining.get("generator")
+
+    def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:
+        """The loss for chosen triplets."""
+        anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
+        vectors = unit(embeddings)
+        near = pair_distance(vectors, anchor, positive)
+        first = F.relu(near - pair_distance(vectors, anchor, negative) + self.margin)
+        weights = inverse_density(
+            unit_distance(embeddings.detach()), embeddings.shape[1], lower=0.5, upper=1.4
+        )  # (B, B)
+        weights = weights[anchor].masked_fill(~of_third_class(anchor, negative, labels), -torch.inf)
+        extended = weights.isfinite().any(dim=1)
+        other_negative = draw_columns(weights[extended], self.generator)
+        second = F.relu(near[extended] - pair_distance(vectors, anchor[extended], other_negative) + self.margin)
+        return mean_or_zero(first[first > 0]) + mean_or_zero(second[second > 0])

@@ -3,10 +3,11 @@
 ``topk``, an unstable sort and faiss leave the order of equal scores open, so that duplicates and clipped scores move
 from one machine to the next. The functions here do not: they depend on the scores and the indices alone.
 
-All back ends rank by the similarities of ``lookalike.metrics.similarity``, which are exact, in this order. The torch back end computes all of them, block by block. The faiss back end lets
-``IndexFlatIP`` propose candidates in float32, computes theirs anew, and accepts the result only where no item left
-out can reach the k-th: float32 sums are off by less than a known bound. The other queries, those with more near
-duplicates than there are spare candidates, are searched by the torch back end.
+All back ends rank by the similarities of ``lookalike.metrics.similarity``, which are exact, in this order. The torch
+back end computes all of them, block by block. The faiss back end lets ``IndexFlatIP`` propose candidates in float32,
+computes theirs anew, and accepts the result only where no item left out can reach the k-th: float32 sums are off by
+less than a known bound. The other queries, those with more near duplicates than there are spare candidates, are
+searched by the torch back end.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from lookalike.losses.contrastive import ContrastiveLoss
 from lookalike.losses.identity import PartCrossEntropyLoss
+from lookalike.losses.pairwise import ContrastiveLoss
 from lookalike.losses.triplet import SemihardTripletLoss, TripletLoss
 from lookalike.methods.sam.erasing import read_maps
 from lookalike.methods.sam.head import PoolingHead, unit

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from lookalike.losses.average_precision import blackbox_ap_loss, smooth_ap_loss, softbin_ap_loss, sup_ap_loss
-from lookalike.losses.contrastive import CosineContrastiveLoss
-from lookalike.losses.ranking import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss
+from lookalike.losses.listwise import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss
+from lookalike.losses.pairwise import CosineContrastiveLoss
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, logsumexp
 from torch import Tensor
 
-from lookalike.losses.batch import BatchLoss, Mining, MiningOptions, mean_or_zero, pair_mask
+from lookalike.losses.base import BatchLoss, Mining, MiningOptions, mean_or_zero, pair_mask
 from lookalike.miners import Tuples
 from lookalike.tensors import unit
 

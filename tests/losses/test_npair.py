@@ -9,7 +9,7 @@ from pytorch_metric_learning import losses as library
 from pytorch_metric_learning.distances import DotProductSimilarity, LpDistance
 from torch.autograd import gradcheck
 
-from lookalike.losses.raw import AngularLoss, GeneralisedLiftedLoss, NPairLoss
+from lookalike.losses.npair import AngularLoss, GeneralisedLiftedLoss, NPairLoss
 
 PAIRS = torch.arange(4).repeat_interleave(2)  # two items per class: the drawn positive is the only one
 
