@@ -7,7 +7,7 @@ from torchvision.models import resnet18
 
 from lookalike import ContextualLoss
 from lookalike.losses import LOSSES
-from lookalike.samplers import BalancedSampler
+from lookalike.sampling.samplers import BalancedSampler
 
 torch.manual_seed(0)
 embedder = resnet18(num_classes=64)  # any module from images to embeddings (N, D)

@@ -13,8 +13,8 @@ PUBLIC = """
 import lookalike
 for name in dir(lookalike):
     getattr(lookalike, name)
-import lookalike.losses, lookalike.metrics.retrieval, lookalike.miners, lookalike.models.embedder, lookalike.samplers
-import lookalike.segmentation, lookalike.learners
+import lookalike.losses, lookalike.metrics.retrieval, lookalike.sampling.miners, lookalike.sampling.samplers
+import lookalike.models.embedder, lookalike.segmentation, lookalike.learners
 """
 PIECES = """
 import re, pathlib

@@ -19,7 +19,7 @@ MEASURED = """
 import json, re, sys
 from pathlib import Path
 from lookalike.data import read_manifest, read_split, write_manifest
-from lookalike.samplers import build_sampler
+from lookalike.sampling.samplers import build_sampler
 frame = read_split("sop", Path(sys.argv[1]))
 digest = write_manifest(frame, Path(sys.argv[2]))
 frame = read_manifest(Path(sys.argv[2]))

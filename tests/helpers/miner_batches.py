@@ -6,7 +6,7 @@ from collections import Counter
 
 import torch
 
-from lookalike.miners import build_miner
+from lookalike.sampling.miners import build_miner
 
 LABELS = torch.tensor([0, 0, 0, 1, 1, 2, 3, 3])  # class 2 has one item
 DRAWS = 400

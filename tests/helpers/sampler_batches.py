@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from lookalike.samplers import build_sampler
+from lookalike.sampling.samplers import build_sampler
 
 GROUPED = ["m_per_class", "balanced", "grouped", "cyclic", "hierarchical"]
 # 12 classes of 5 to 16 rows, not sorted, with names that are no positions.

@@ -10,7 +10,7 @@ from torch import nn
 from lookalike.losses import LOSSES, arguments_of, build_loss
 from lookalike.losses.base import BatchLoss, Mining, MiningOptions
 from lookalike.losses.pairwise import MarginLoss
-from lookalike.miners import MINERS, SemihardMiner
+from lookalike.sampling.miners import MINERS, SemihardMiner
 from lookalike.sources import code
 
 NAMES = {

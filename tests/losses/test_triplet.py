@@ -17,7 +17,7 @@ from lookalike.losses.triplet import (
     TripletLoss,
     TwoHingeQuadrupletLoss,
 )
-from lookalike.miners import DistanceWeightedMiner, RandomMiner, SemihardMiner, SofthardMiner
+from lookalike.sampling.miners import DistanceWeightedMiner, RandomMiner, SemihardMiner, SofthardMiner
 
 
 def rows(triplets):

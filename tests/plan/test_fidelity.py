@@ -26,13 +26,13 @@ from lookalike.models.tiny import Tiny
 from lookalike.plan import fidelity
 from lookalike.plan.checks import check_recipe
 from lookalike.plan.recipes import Terms, read_recipes, sections_on
-from lookalike.samplers import SAMPLERS, build_sampler
 from lookalike.settings.fidelity import Disagreements, Fixed
 from lookalike.settings.files import read
 from lookalike.settings.layers import merge
 from lookalike.settings.model import checked
 from lookalike.settings.recipes import Recipe
 from lookalike.settings.scales import Scale
+from lookalike.sampling.samplers import SAMPLERS, build_sampler
 from projects import ROOT
 
 STATED = {

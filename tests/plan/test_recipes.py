@@ -359,7 +359,7 @@ def test_what_is_known_of_methods_fits_their_code():
             assert code.constructor_arguments(definition)
     assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}
     matcher = code.constructor_arguments("lookalike.methods.diml.matcher:StructuralMatcher")
-    located = code.constructor_arguments("lookalike.methods.diml.located:LocatedEmbedder")
+    located = code.constructor_arguments("lookalike.methods.diml.model:LocatedEmbedder")
     assert code.constructor_arguments("lookalike.methods.diml.model:DIML") == matcher | located
     scoring = code.constructor_arguments("lookalike.methods.diml.scoring:structural_matching")
     assert matcher == scoring - {"model", "query", "gallery", "search"}
@@ -372,8 +372,18 @@ def test_what_is_known_of_methods_fits_their_code():
 
 NEW_PARTS = [
     ("losses/pull", "loss: {name: pull}", "loss.name", "LOSSES of src/lookalike/losses/__init__.py"),
-    ("miners/pull", "loss: {miner: pull}", "loss.miner", "MINERS of src/lookalike/miners/__init__.py"),
-    ("samplers/pull", "sampler: {name: pull}", "sampler.name", "SAMPLERS of src/lookalike/samplers/__init__.py"),
+    (
+        "sampling/miners/pull",
+        "loss: {miner: pull}",
+        "loss.miner",
+        "MINERS of src/lookalike/sampling/miners/__init__.py",
+    ),
+    (
+        "sampling/samplers/pull",
+        "sampler: {name: pull}",
+        "sampler.name",
+        "SAMPLERS of src/lookalike/sampling/samplers/__init__.py",
+    ),
     ("methods/pull", "method: {name: pull}", "method.name", "METHODS of src/lookalike/methods/__init__.py"),
 ]
 
@@ -399,7 +409,7 @@ def test_a_part_that_no_dictionary_lists_is_told_the_line(params, file, change, 
         ("loss: {name: proxy}", r"train\.loss\.name: unknown 'proxy', .* \(LOSSES of src/lookalike/losses/__init__"),
         (
             "loss: {miner: hardst}",
-            r"loss\.miner: unknown 'hardst', did you mean 'hardest'.* \(MINERS of src/lookalike/min",
+            r"loss\.miner: unknown 'hardst', did you mean 'hardest'.* \(MINERS of src/lookalike/sam",
         ),
         ("sampler: {name: groupd}", r"sampler\.name: unknown 'groupd', did you mean 'grouped'.* \(SAMPLERS of src"),
     ],

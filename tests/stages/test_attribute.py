@@ -13,7 +13,7 @@ from lookalike.learners.saved import load
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
-from lookalike.miners.draws import draw_triplets
+from lookalike.sampling.miners.tuples import draw_triplets
 from lookalike.stages import attribute as stage
 from lookalike.stages.attribute import attribute
 from lookalike.training.images import Images, batches

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from lookalike.learners import LEARNERS
-from lookalike.samplers import build_sampler
+from lookalike.sampling.samplers import build_sampler
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Images, Loader
 from lookalike.training.loop import fit, seed_everything

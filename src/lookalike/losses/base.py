@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
-from lookalike.miners import Tuples, build_miner
+from lookalike.sampling.miners import Tuples, build_miner
 
 
 def pair_distance(embeddings: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -62,7 +62,8 @@ class BatchLoss(nn.Module, ABC):
 
     Args:
         classes: number of classes where the loss keeps a value per class, else ``None``.
-        miner: a name of :data:`lookalike.miners.MINERS`, or ``None`` for all tuples of the batch; left out, that of
+        miner: a name of :data:`lookalike.sampling.miners.MINERS`, or ``None`` for all tuples of the batch; left out,
+        that of
             :attr:`mining`.
         miner_parameters: of the miner, by name; ``None`` for what :attr:`mining` says of it, else for its defaults.
         generator: what the miner draws from; ``None`` is the global generator.

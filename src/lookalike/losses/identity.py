@@ -8,7 +8,7 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_weight
 from torch import Tensor, nn
 
 from lookalike.losses.base import BatchLoss
-from lookalike.miners import Tuples
+from lookalike.sampling.miners import Tuples
 
 
 class PartCrossEntropyLoss(BatchLoss):

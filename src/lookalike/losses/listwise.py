@@ -12,7 +12,7 @@ from torch import Tensor
 from lookalike.losses.average_precision import blackbox_ap_loss, smooth_ap_loss, softbin_ap_loss, sup_ap_loss
 from lookalike.losses.base import BatchLoss, LibraryLoss
 from lookalike.losses.pairwise import CosineContrastiveLoss
-from lookalike.miners import Tuples
+from lookalike.sampling.miners import Tuples
 from lookalike.tensors import unit
 
 

@@ -14,7 +14,7 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs,
 from torch import Tensor
 
 from lookalike.losses.base import BatchLoss, Mining, MiningOptions, mean_or_zero, pair_mask
-from lookalike.miners import Tuples
+from lookalike.sampling.miners import Tuples
 from lookalike.tensors import unit
 
 

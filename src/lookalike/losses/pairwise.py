@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lookalike.checks import require_known
 from lookalike.losses.base import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero, pair_distance, pair_mask
-from lookalike.miners import Tuples
+from lookalike.sampling.miners import Tuples
 from lookalike.tensors import unit
 
 AverageOver = Literal["active", "all"]

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lookalike.checks import require_known
 from lookalike.losses.base import BatchLoss, LibraryLoss
-from lookalike.miners import Tuples
+from lookalike.sampling.miners import Tuples
 from lookalike.tensors import unit
 
 MarginOn = Literal["own_class", "every_class"]

@@ -14,7 +14,7 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triple
 from torch import Tensor
 
 from lookalike.losses.base import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero, pair_distance
-from lookalike.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
+from lookalike.sampling.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
 from lookalike.tensors import unit
 
 LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anchor": 4})

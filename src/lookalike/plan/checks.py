@@ -55,7 +55,7 @@ def check_recipe(sections: Tree, place: str) -> Recipe:
     require_keys(f"{place}, train.method", train.method.options, _arguments(method.options))
     if train.backbone.stages is None:  # at stages of one's own any network of torchvision is read
         _require_listed(f"{place}, train.backbone.name", train.backbone.name, "lookalike.models.backbones:BACKBONES")
-    _check_part(train.sampler, f"{place}, train.sampler", "lookalike.samplers:SAMPLERS")
+    _check_part(train.sampler, f"{place}, train.sampler", "lookalike.sampling.samplers:SAMPLERS")
     _check_part(
         recipe.embed.representation,
         f"{place}, embed.representation",
@@ -122,7 +122,7 @@ def _check_loss(train: Train, method: Method, place: str) -> None:
     of_method = "" if losses.keys() == every.keys() else f" (method {name})"
     _require_listed(f"{place}, train.loss.name{of_method}", loss, method.losses, losses)
     if miner := train.loss.options.get("miner"):
-        _require_listed(f"{place}, train.loss.miner", miner, "lookalike.miners:MINERS")
+        _require_listed(f"{place}, train.loss.miner", miner, "lookalike.sampling.miners:MINERS")
     options = _arguments((losses[loss], *method.loss_options)) - {"kind"}
     require_keys(f"{place}, train.loss", train.loss.options, options)
 

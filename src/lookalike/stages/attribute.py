@@ -15,9 +15,9 @@ from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.metrics.attention import OBJECT, described
 from lookalike.metrics.names import CHECKPOINTS
-from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
+from lookalike.sampling.miners.tuples import draw_triplets
 from lookalike.training.images import Images, batches, in_order
 from lookalike.training.roles import read_role, test_roles
 

@@ -17,8 +17,8 @@ from lookalike.files import replacing, write_tensors
 from lookalike.learners import LEARNERS
 from lookalike.metrics.search import FirstRank, Search
 from lookalike.running.machine import job_device
-from lookalike.samplers import build_sampler
 from lookalike.settings.layers import canonical
+from lookalike.sampling.samplers import build_sampler
 from lookalike.tracking import Tracked
 from lookalike.training.acceleration import accelerate
 from lookalike.training.checkpoint import ResumeFile

@@ -14,7 +14,7 @@ from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.mining import similarity_mining
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.methods.sam.tuples import mined_tuples
-from lookalike.miners import HardestMiner
+from lookalike.sampling.miners import HardestMiner
 
 ROLES = {"siamese_same": 2, "triplet": 3, "quadruplet": 4}
 LABELS = torch.arange(4).repeat_interleave(3)

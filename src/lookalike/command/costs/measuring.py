@@ -17,7 +17,7 @@ from lookalike.command.costs.hours import Kind, device_at_hand, kind_of
 from lookalike.command.costs.stepping import measured_learner, now
 from lookalike.data.junk import is_image
 from lookalike.running.devices import loading_threads
-from lookalike.samplers import build_sampler
+from lookalike.sampling.samplers import build_sampler
 from lookalike.training.decoding import Decoder
 from lookalike.training.images import Images, Loader
 from lookalike.training.inference import SEARCHED_AT_ONCE, represent_images

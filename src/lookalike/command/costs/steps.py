@@ -36,7 +36,7 @@ def _pass_length(sampler: str, batch_size: int, pictures: Composition, share: fl
     shown = pictures.first_classes(share)
 
     def by_building() -> int:
-        from lookalike.samplers import build_sampler  # seconds of imports, for what is not kept yet
+        from lookalike.sampling.samplers import build_sampler  # seconds of imports, for what is not kept yet
         from lookalike.training.learner import named
 
         name, options = named(json.loads(sampler))

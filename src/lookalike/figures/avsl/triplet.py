@@ -15,7 +15,7 @@ from lookalike.figures.parts.trained import Pictures, read_pictures, read_traine
 from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
-from lookalike.miners.draws import draw_triplets
+from lookalike.sampling.miners.tuples import draw_triplets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -17,7 +17,7 @@ from lookalike.figures.parts.trends import best_within, highest, over_seeds
 from lookalike.methods.contextual.cosine import cosine_similarity
 from lookalike.methods.contextual.terms import contextual_loss, contrastive_loss
 from lookalike.metrics.retrieval import retrieval_metrics
-from lookalike.samplers.balanced import BalancedSampler
+from lookalike.sampling.samplers.classes import BalancedSampler
 from lookalike.statistics.decisions import MARGINS
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.diml.matching import Match
 from lookalike.methods.diml.model import DIML
 from lookalike.methods.diml.representation import Representation
-from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
+from lookalike.sampling.miners.tuples import draw_triplets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
-from lookalike.miners.draws import draw_triplets
 from lookalike.models.embedder import Embedder
+from lookalike.sampling.miners.tuples import draw_triplets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -19,7 +19,7 @@ from lookalike.methods.avsl.criteria import margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import level_distance
 from lookalike.methods.avsl.terms import MarginTerms, ProxyAnchorTerms
-from lookalike.miners.per_anchor import hardest_triplets
+from lookalike.sampling.miners.triplets import hardest_triplets
 
 __all__ = ["AVSLLoss", "hardest_triplets", "margin_loss", "proxy_anchor_loss"]
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from lookalike.checks import require_known
 from lookalike.methods.avsl.criteria import Average, margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
-from lookalike.miners.per_anchor import distance_weighted_triplets, hardest_triplets
+from lookalike.sampling.miners.triplets import distance_weighted_triplets, hardest_triplets
 
 Sampling = Literal["hardest", "distance_weighted"]
 

@@ -18,7 +18,7 @@ from lookalike.checks import require_known, require_range
 from lookalike.methods.diml.criteria import check_batch, margin_loss, multi_similarity_loss
 from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.matching import Matching
-from lookalike.miners import DistanceWeightedMiner
+from lookalike.sampling.miners import DistanceWeightedMiner
 
 __all__ = ["DIMLLoss", "margin_loss", "multi_similarity_loss"]
 

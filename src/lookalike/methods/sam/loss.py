@@ -15,7 +15,7 @@ from lookalike.methods.sam.head import at_least_float32, raw_features
 from lookalike.methods.sam.mining import FORMS, mining_loss, similarity_mining
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.methods.sam.tuples import TRAINED_KINDS, mined_tuples
-from lookalike.miners import Miner, Tuples, build_miner
+from lookalike.sampling.miners import Miner, Tuples, build_miner
 
 __all__ = ["SimilarityMiningLoss", "mining_loss", "similarity_mining"]
 
@@ -51,7 +51,8 @@ class SimilarityMiningLoss(nn.Module):
         form: measure of a triplet's distances, see ``mining_loss``.
         warm_up_epochs: epochs without mining at the start, whose maps are noise.
         images_per_tuple: images of the batch for each tuple that is mined, at least 1.
-        miner: a name of ``lookalike.miners.MINERS`` that gives the tuples, for a loss that mines none; ``None`` takes
+        miner: a name of ``lookalike.sampling.miners.MINERS`` that gives the tuples, for a loss that mines none;
+        ``None`` takes
             those of the metric loss, or all tuples of the batch if it has no miner.
         generator: source of the choice of tuples; ``None`` is the global one.
 

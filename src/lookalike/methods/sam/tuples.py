@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lookalike.checks import require_known
 from lookalike.methods.sam.weights import ROLES
-from lookalike.miners import Tuples, draw_columns, evenly, negative_pairs, preferring
+from lookalike.sampling.miners import Tuples, draw_columns, evenly, negative_pairs, preferring
 
 TRAINED_KINDS = ("siamese_same", "triplet", "quadruplet")
 

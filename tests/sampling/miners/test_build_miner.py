@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from lookalike.miners import MINERS, build_miner
+from lookalike.sampling.miners import MINERS, build_miner
 from miner_batches import LABELS, seeded
 
 TRIPLET_MINERS = ["random", "semihard", "softhard", "distance_weighted", "hardest", "hardest_clamped", "all"]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lookalike.miners import draw_columns
-from lookalike.miners.draws import draw_triplets
+from lookalike.sampling.miners import draw_columns
+from lookalike.sampling.miners.tuples import draw_triplets
 
 OF_PICTURES = torch.tensor([4, 7, 4, 9, 7, 4, 4, 7])  # class 9 has one picture
 

@@ -19,12 +19,27 @@ from typing import Any
 import torch
 
 from lookalike.checks import require_keys, require_known
-from lookalike.miners.distance_weighted import DistanceWeightedMiner, inverse_density
-from lookalike.miners.drawn_triplets import SemihardMiner, SofthardMiner
-from lookalike.miners.draws import draw_columns, evenly, preferring
-from lookalike.miners.pairs import MultiSimilarityMiner, NPairMiner
-from lookalike.miners.triplets import AllMiner, HardestClampedMiner, HardestMiner, RandomMiner
-from lookalike.miners.tuples import Miner, Tuples, negative_pairs, positive_pairs, unit_distance
+from lookalike.sampling.miners.pairs import MultiSimilarityMiner, NPairMiner
+from lookalike.sampling.miners.triplets import (
+    AllMiner,
+    DistanceWeightedMiner,
+    HardestClampedMiner,
+    HardestMiner,
+    RandomMiner,
+    SemihardMiner,
+    SofthardMiner,
+    inverse_density,
+)
+from lookalike.sampling.miners.tuples import (
+    Miner,
+    Tuples,
+    draw_columns,
+    evenly,
+    negative_pairs,
+    positive_pairs,
+    preferring,
+    unit_distance,
+)
 
 __all__ = [
     "MINERS",

@@ -6,8 +6,7 @@ import torch
 from pytorch_metric_learning import miners as library
 from torch import Tensor
 
-from lookalike.miners.draws import draw_columns, evenly
-from lookalike.miners.tuples import Tuples, positive_pairs
+from lookalike.sampling.miners.tuples import Tuples, draw_columns, evenly, positive_pairs
 
 
 class NPairMiner:

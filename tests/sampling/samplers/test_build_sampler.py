@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lookalike.samplers import build_sampler
+from lookalike.sampling.samplers import build_sampler
 from sampler_batches import COARSE, LABELS, made
 
 

@@ -17,12 +17,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from lookalike.checks import require_keys, require_known
-from lookalike.samplers.balanced import BalancedSampler
-from lookalike.samplers.batches import BatchSampler, Rows
-from lookalike.samplers.cyclic import CyclicSampler
-from lookalike.samplers.grouped import GroupedSampler
-from lookalike.samplers.hierarchical import HierarchicalSampler, pair_in_turns
-from lookalike.samplers.independent import MPerClassSampler, PlainSampler
+from lookalike.sampling.samplers.batches import BatchSampler, MPerClassSampler, PlainSampler, Rows
+from lookalike.sampling.samplers.classes import (
+    BalancedSampler,
+    CyclicSampler,
+    GroupedSampler,
+    HierarchicalSampler,
+    pair_in_turns,
+)
 
 __all__ = [
     "SAMPLERS",

@@ -1,11 +1,40 @@
-"""Random choices among the items of a batch: one column per row of a table of log weights."""
+"""Tuples of a batch: what a miner is, how items stand to each other, and random choices among them."""
 
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+Tuples = tuple[Tensor, ...]
+
+
+class Miner(Protocol):
+    """What a loss needs of a miner."""
+
+    def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
+        """Indices of tuples within the batch."""
+        ...
+
+
+def unit_distance(embeddings: Tensor) -> Tensor:
+    """Euclidean distances ``(B, B)`` between the normalised rows of ``embeddings`` ``(B, D)``."""
+    unit = F.normalize(embeddings, dim=1)
+    return torch.cdist(unit, unit)
+
+
+def positive_pairs(labels: Tensor) -> Tensor:
+    """``(B, B)`` bool: same class, but not the item itself."""
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    return (labels[:, None] == labels[None, :]) & ~itself
+
+
+def negative_pairs(labels: Tensor) -> Tensor:
+    """``(B, B)`` bool: different classes."""
+    return labels[:, None] != labels[None, :]
 
 
 def draw_columns(log_weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
