@@ -28,7 +28,7 @@ from lookalike.methods.sam.erasing import read_maps
 from lookalike.methods.sam.head import LinearHead, PoolingHead
 from lookalike.methods.sam.loss import mining_loss
 from lookalike.methods.sam.model import SimilarityAttention
-from lookalike.models.tiny import Tiny
+from lookalike.models.backbones import Tiny
 
 LIMIT, DIM, MARGIN, GAMMA = 2.3, 128, 0.2, 0.2
 Step = Callable[[], None]

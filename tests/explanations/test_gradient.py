@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torchvision.models import resnet18
 
 import lookalike
-from lookalike.models.tiny import Tiny
+from lookalike.models.backbones import Tiny
 from trainings import CROP, learner
 
 

@@ -13,10 +13,8 @@ from torchvision.models import WeightsEnum
 
 from lookalike.data.checksums import weights_digest
 from lookalike.models import backbones
-from lookalike.models.backbones import BACKBONES, Trunk, build_network
-from lookalike.models.embedder import Embedder
-from lookalike.models.pooling import pool
-from lookalike.models.tiny import Tiny
+from lookalike.models.backbones import BACKBONES, Tiny, Trunk, build_network
+from lookalike.models.embedder import Embedder, pool
 
 IMAGES = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
 

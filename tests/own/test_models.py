@@ -9,7 +9,7 @@ from torch import nn
 from torchvision import models
 
 from lookalike import load, transform_of
-from lookalike.models.tiny import Tiny
+from lookalike.models.backbones import Tiny
 from lookalike.own.models import last_map, open_model
 from trainings import batch, save
 

@@ -21,8 +21,9 @@ from lookalike.methods.diml.matching import Matching
 from lookalike.methods.diml.model import DIML
 from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention
+from lookalike.models.backbones import Tiny
 from lookalike.models.embedder import Embedder
-from lookalike.models.tiny import Tiny
+
 from lookalike.plan import fidelity
 from lookalike.plan.checks import check_recipe
 from lookalike.plan.recipes import Terms, read_recipes, sections_on

@@ -250,7 +250,7 @@ REFUSED = [
         "margin",
         {"train": {"embedding": {"pooling": "averag"}}},
         r"train\.embedding\.pooling",
-        r"unknown 'averag', .* Known: average, .*stripes \(POOLINGS of src/lookalike/models/pooling\.py\)$",
+        r"unknown 'averag', .* Known: average, .*stripes \(POOLINGS of src/lookalike/models/embedder\.py\)$",
     ),
     (
         "margin",

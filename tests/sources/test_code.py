@@ -341,7 +341,7 @@ def test_editing_the_loop_reaches_every_training_and_nothing_else(real, plan, be
 
 
 def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan, before):
-    edit(real / "losses" / "margin.py", "boundary: float = 1.2", "boundary: float = 1.1")
+    edit(real / "losses" / "pairwise.py", "boundary: float = 1.2", "boundary: float = 1.1")
     assert {recipe for recipe, _ in changed(plan, before)} == {"margin", "margin_diml"}
 
 

@@ -63,9 +63,9 @@ def check_recipe(sections: Tree, place: str) -> Recipe:
     )
     _check_part(recipe.evaluate.scoring, f"{place}, evaluate.scoring", "lookalike.learners.scorings:SCORINGS")
     # Stripes stand in no dictionary: unlike the others they need a number, and a head of their own.
-    poolings = [*keys_of("lookalike.models.pooling", "POOLINGS"), "stripes"]
+    poolings = [*keys_of("lookalike.models.embedder", "POOLINGS"), "stripes"]
     _require_listed(
-        f"{place}, train.embedding.pooling", train.embedding.pooling, "lookalike.models.pooling:POOLINGS", poolings
+        f"{place}, train.embedding.pooling", train.embedding.pooling, "lookalike.models.embedder:POOLINGS", poolings
     )
     algorithm = train.optimiser.algorithm
     _require_listed(f"{place}, train.optimiser.algorithm", algorithm, "lookalike.training.optimiser:OPTIMISERS")
