@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lookalike.files import read_tensors, write_tensors
-from lookalike.methods.contextual.reranking import Reranker
+from lookalike.methods.contextual.retrieval import Reranker
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.representation import Representation
 from lookalike.methods.diml.similarity import candidate_similarity

@@ -17,8 +17,8 @@ from measure import Finding, conclude, median_seconds, parser
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.methods.diml.ranking import reordered
 from lookalike.methods.diml.representation import Representation
+from lookalike.methods.diml.retrieval import reordered
 from lookalike.methods.diml.similarity import candidate_similarity, structural_similarity
 
 SIDE, DIM, REG = 4, 128, 0.05

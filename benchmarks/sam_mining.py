@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from torchvision.models import resnet18
 from torchvision.models.resnet import BasicBlock, ResNet
 
-from lookalike.methods.sam.erasing import read_maps
 from lookalike.methods.sam.head import LinearHead, PoolingHead
 from lookalike.methods.sam.loss import mining_loss
+from lookalike.methods.sam.mining import read_maps
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.models.backbones import Tiny
 

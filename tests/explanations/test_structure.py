@@ -5,8 +5,8 @@ import torch
 
 import lookalike
 from lookalike.explanations.structure import located_by
-from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.methods.diml.matcher import StructuralMatcher
+from lookalike.methods.diml.model import LocatedEmbedder
 from trainings import CROP, batch, learner
 
 

@@ -16,7 +16,7 @@ from lookalike.figures.parts.decided import findings
 from lookalike.figures.parts.form import Run
 from lookalike.figures.sam.domains import DOMAINS
 from lookalike.files import write_tensors
-from lookalike.methods.avsl.edges import relative_change
+from lookalike.methods.avsl.graph import relative_change
 from trainings import batch, learner, section, write_dataset
 
 OPTIONS = {"triplets": 6, "pairs": 8, "seed": 0, "reliable": 0.5, "nodes": 2, "below": 2, "shown": 2, "side": 2}

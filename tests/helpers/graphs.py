@@ -2,7 +2,7 @@
 
 import torch
 
-from lookalike.methods.avsl.edges import normalise_edges
+from lookalike.methods.avsl.graph import normalise_edges
 
 AREA = (
     49  # of the maps whose statistics are drawn: the deviation of a map that sums to one is of the order of its inverse

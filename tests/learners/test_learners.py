@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from lookalike import methods as described
-from lookalike.methods.contextual.cosine import cosine_similarity
-from lookalike.methods.contextual.terms import contextual_loss, similarity_regulariser
+from lookalike.methods.contextual.loss import contextual_loss, similarity_regulariser
+from lookalike.methods.contextual.products import cosine_similarity
 from lookalike.training.optimiser import build_optimiser
 from trainings import METHODS, SETTINGS, batch, learner, section
 

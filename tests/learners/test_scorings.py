@@ -7,7 +7,7 @@ from lookalike.learners.scorings import SCORINGS
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import overall_distance
-from lookalike.methods.contextual.reranking import rerank
+from lookalike.methods.contextual.retrieval import rerank
 from lookalike.methods.diml.similarity import structural_similarity, truncated_ranking
 from lookalike.metrics.definitions import count_positives
 from lookalike.metrics.retrieval import retrieval_metrics, retrieval_metrics_from_ranking

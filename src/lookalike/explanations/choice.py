@@ -15,7 +15,7 @@ from lookalike.explanations.graph import by_graph
 from lookalike.explanations.images import stacked
 from lookalike.explanations.structure import by_structure
 from lookalike.methods.avsl.model import AVSL
-from lookalike.methods.diml.located import LocatedEmbedder
+from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.models.embedder import Embedder
 
 OF_EMBEDDERS: dict[str, Callable[..., Explanation]] = {

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from lookalike.checks import require_known
 from lookalike.explanations.explanation import Explanation
-from lookalike.methods.diml.feature_map import embed_with_map
+from lookalike.methods.diml.model import embed_with_map
 from lookalike.methods.sam.attention import attention_maps
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.models.embedder import Embedder

@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from lookalike.checks import require_keys
 from lookalike.explanations.explanation import Explanation
 from lookalike.explanations.images import on_grid
-from lookalike.methods.diml.located import GlobalVector, LocatedEmbedder
+from lookalike.methods.diml.head import Pooling
 from lookalike.methods.diml.matching import Matching
-from lookalike.methods.diml.model import DIML
-from lookalike.methods.diml.pooling import Pooling
+from lookalike.methods.diml.model import DIML, GlobalVector, LocatedEmbedder
 from lookalike.models.embedder import Embedder
 
 METHOD = "structure"

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.methods.avsl import LEVELS
-from lookalike.methods.avsl.edges import relative_change
+from lookalike.methods.avsl.graph import relative_change
 from lookalike.methods.avsl.loss import AVSLLoss
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.scoring import graph

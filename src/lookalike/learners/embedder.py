@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from lookalike.losses import build_loss
 from lookalike.methods.contextual.head import Projector
-from lookalike.methods.contextual.loss import ContextualLoss
-from lookalike.methods.contextual.regularised import Regularised
+from lookalike.methods.contextual.loss import ContextualLoss, Regularised
 from lookalike.models.embedder import Embedder
 from lookalike.training.learner import Learner, Settings, Tensors, named
 

@@ -8,8 +8,8 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.diml.located import GlobalVector, LocatedEmbedder
-from lookalike.methods.diml.pooling import Pooling
+from lookalike.methods.diml.head import Pooling
+from lookalike.methods.diml.model import GlobalVector, LocatedEmbedder
 from lookalike.methods.diml.scoring import located
 from lookalike.training.learner import Learner, Tensors
 

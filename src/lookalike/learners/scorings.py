@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lookalike.methods.avsl.scoring import fixed_weights, graph
-from lookalike.methods.contextual.scoring import shared_neighbours
+from lookalike.methods.contextual.retrieval import shared_neighbours
 from lookalike.methods.diml.scoring import structural_matching
 from lookalike.metrics.search import Scoring, cosine
 

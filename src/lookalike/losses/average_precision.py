@@ -23,6 +23,8 @@ from torch import Tensor
 from lookalike.checks import require_positive
 from lookalike.losses.base import same_class
 
+__all__ = ["blackbox_ap_loss", "smooth_ap_loss", "softbin_ap_loss", "sup_ap_loss"]
+
 
 def blackbox_ap_loss(
     similarity: Tensor,
@@ -95,9 +97,6 @@ def _rank_among(ranks: Tensor, same: Tensor) -> Tensor:
     """For each entry the number of positives of its row that are ranked no lower, from 1 for the first positive."""
     order = ranks.argsort(dim=1)
     return torch.empty_like(same).scatter_(1, order, same.gather(1, order).cumsum(dim=1))
-
-
-__all__ = ["blackbox_ap_loss", "smooth_ap_loss", "softbin_ap_loss", "sup_ap_loss"]
 
 
 def smooth_ap_loss(similarity: Tensor, labels: Tensor, temperature: float = 0.01) -> Tensor:

@@ -20,6 +20,7 @@ from lookalike.sampling.miners import Tuples
 from lookalike.tensors import unit
 
 AverageOver = Literal["active", "all"]
+Divisor = Literal["either", "both"]
 
 
 class MultiSimilarityLoss(LibraryLoss):
@@ -151,9 +152,6 @@ class SquaredContrastiveLoss(BatchLoss):
         distance = torch.cdist(vectors, vectors)
         too_near = F.relu(self.margin - distance[other_anchor, negative])
         return mean_or_zero(distance[anchor, positive].square()) + mean_or_zero(too_near[too_near > 0].square())
-
-
-Divisor = Literal["either", "both"]
 
 
 class MarginLoss(BatchLoss):

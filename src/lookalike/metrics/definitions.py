@@ -38,6 +38,8 @@ from lookalike.checks import require_known
 from lookalike.metrics.names import AVERAGE_PRECISIONS, OF_QUERIES
 from lookalike.metrics.ranking import refuse_nan, row_blocks, stable_ranks
 
+Levels = Mapping[str, tuple[Tensor, Tensor]]
+
 
 def metrics_of_queries(
     ranks: Tensor, counts: Tensor, *, count_query_in_r: bool, average_precision: str = "hits"
@@ -231,9 +233,6 @@ def check_pair(name: str, query: Tensor, gallery: Tensor, sizes: tuple[int, int]
             )
     if self_match and not torch.equal(query, gallery):
         raise ValueError(f"self_match=True needs query i to be gallery item i, but their {name} differ")
-
-
-Levels = Mapping[str, tuple[Tensor, Tensor]]
 
 
 class Tally:

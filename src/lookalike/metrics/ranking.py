@@ -28,9 +28,14 @@ WORKING_SET = 2**19
 
 FEWEST_BINS = 2**13
 BINS_PER_ITEM = 16
-
-
 BYTES_PER_SCORE = 256  # of temporaries, with room to spare
+Backend = Literal["faiss", "torch"]
+Parts = tuple[Tensor, ...]
+SPARE_CANDIDATES = 64
+GATHERED = 2**22
+"""Numbers of candidates' vectors gathered at once."""
+FEWEST_PER_THREAD = 800
+"""Queries times D from which a thread of faiss is faster with a matrix product (measured in its pull request 5109)."""
 
 
 def working_set(device: torch.device) -> int:
@@ -136,16 +141,6 @@ def _bins_of(scores: Tensor, listed: Tensor, number: int) -> Tensor:
     highest = listed.amax(dim=1, keepdim=True).clamp(-numbers.max / 4, numbers.max / 4)
     width = (highest - lowest).clamp_min(number * numbers.tiny)
     return (scores - lowest).mul_(number / width).add_(1).clamp_(0, number + 2).long()
-
-
-Backend = Literal["faiss", "torch"]
-Parts = tuple[Tensor, ...]
-
-SPARE_CANDIDATES = 64
-GATHERED = 2**22
-"""Numbers of candidates' vectors gathered at once."""
-FEWEST_PER_THREAD = 800
-"""Queries times D from which a thread of faiss is faster with a matrix product (measured in its pull request 5109)."""
 
 
 def nearest(

@@ -16,6 +16,11 @@ from lookalike.metrics.ranking import refuse_nan, stable_topk, working_set
 from lookalike.metrics.retrieval import means_of_ranking, queries_of_ranking, tally_of_embeddings
 from lookalike.metrics.similarity import Representation, Score, score_blocks
 
+Tensors = Mapping[str, Tensor]  # representations of N images: tensors with N rows, by name
+# Called with model, queries, gallery and search; what else one takes is set in a recipe.
+Scoring = Callable[..., dict[str, float]]
+COLUMNS = ("label", "queries", "R@1", *OF_QUERIES)
+
 
 def first_rank_recall(
     query: Representation,
@@ -73,11 +78,6 @@ def share_of(hits: Tensor) -> float:
     if not len(hits):
         raise ValueError("no query has a positive in the gallery, so there is nothing to average")
     return int(hits.sum()) / len(hits)
-
-
-Tensors = Mapping[str, Tensor]  # representations of N images: tensors with N rows, by name
-# Called with model, queries, gallery and search; what else one takes is set in a recipe.
-Scoring = Callable[..., dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -295,9 +295,6 @@ class FirstMatches(Search):
         first = ranking[:, : self.count]
         self.found.append((first, torch.full(first.shape, torch.nan, dtype=torch.float64, device=first.device)))
         return {}
-
-
-COLUMNS = ("label", "queries", "R@1", *OF_QUERIES)
 
 
 @dataclass(frozen=True)

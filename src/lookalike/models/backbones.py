@@ -22,6 +22,18 @@ from lookalike.checks import require_known
 from lookalike.files import read_tensors, require_finite
 from lookalike.paths import project_root
 
+# With what torchvision builds a network that gets its published weights, and not one that starts at random.
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
+    "googlenet": {"transform_input": True, "aux_logits": False},
+    "inception_v3": {"transform_input": True},
+}
+AUXILIARY = {"googlenet": ("aux1.", "aux2.")}  # heads in the published file that the network is without
+TOLD = 3  # tensors that a message names
+PROBED_PX = (224, 256)  # sides of the pictures that channels are told by
+CHANNELS: dict[tuple[str, tuple[str, ...], int | None], tuple[int, ...]] = {}  # of networks seen in this process
+OLD_DENSENET = re.compile(r"(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..*)")  # keys in the published files
+STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
+
 
 class Tiny(nn.Module):
     """Three stages on 56 px images, with maps as wide as those of ResNet-50 at 224 px: 28, 14 and 7.
@@ -67,17 +79,6 @@ BACKBONES = {
     "squeezenet1_1": SQUEEZENET1_1,
     "tiny": TINY,
 }
-# With what torchvision builds a network that gets its published weights, and not one that starts at random.
-AS_PUBLISHED: dict[str, dict[str, Any]] = {
-    "googlenet": {"transform_input": True, "aux_logits": False},
-    "inception_v3": {"transform_input": True},
-}
-AUXILIARY = {"googlenet": ("aux1.", "aux2.")}  # heads in the published file that the network is without
-TOLD = 3  # tensors that a message names
-PROBED_PX = (224, 256)  # sides of the pictures that channels are told by
-CHANNELS: dict[tuple[str, tuple[str, ...], int | None], tuple[int, ...]] = {}  # of networks seen in this process
-OLD_DENSENET = re.compile(r"(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..*)")  # keys in the published files
-STRIDED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
 
 
 class Trunk(nn.Module):

@@ -13,6 +13,8 @@ from lookalike.checks import require_known
 from lookalike.models.backbones import Trunk
 
 SMALLEST_ACTIVATION = 1e-6  # released code of the contextual loss; keeps the root of the mean differentiable
+INITIALISATIONS = ("default", "kaiming")
+STRIPES = "stripes"  # the pooling that needs a number of parts
 
 
 def average_pool(feature_map: Tensor) -> Tensor:
@@ -95,10 +97,6 @@ def pool(feature_map: Tensor, pooling: str) -> Tensor:
 
 def _precise(feature_map: Tensor) -> Tensor:
     return feature_map.to(torch.promote_types(feature_map.dtype, torch.float32))
-
-
-INITIALISATIONS = ("default", "kaiming")
-STRIPES = "stripes"  # the pooling that needs a number of parts
 
 
 class StripeHead(nn.Module):

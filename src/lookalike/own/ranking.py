@@ -14,11 +14,10 @@ from lookalike.checks import require_known
 from lookalike.explanations.structure import SIDE, located_by
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation as Levels
-from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.methods.diml.matcher import StructuralMatcher
-from lookalike.methods.diml.model import DIML
-from lookalike.methods.diml.ranking import reordered
+from lookalike.methods.diml.model import DIML, LocatedEmbedder
 from lookalike.methods.diml.representation import Representation as Located
+from lookalike.methods.diml.retrieval import reordered
 from lookalike.models.embedder import Embedder
 from lookalike.own.index import Index, Tensors
 from lookalike.tensors import unit

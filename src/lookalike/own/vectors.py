@@ -12,13 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookalike.methods.avsl.head import LevelHead, average_max_pool
-from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.avsl.model import AVSL, select_stages
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import fixed_error, fixed_weights
 from lookalike.methods.avsl.scoring import weighted_vectors
-from lookalike.methods.avsl.stages import select_stages
 from lookalike.methods.diml.head import mean_vector
-from lookalike.methods.diml.located import LocatedEmbedder
+from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.own.index import Tensors
 from lookalike.tensors import unit
 

@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lookalike.methods.sam.attention import attention_maps
+from lookalike.methods.sam.attention import Network, attention_maps
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
-from lookalike.methods.sam.weights import Network
 from lookalike.models.embedder import Embedder
 from lookalike.segmentation.episodes import Episode
 from lookalike.training.images import Images, batches, in_order

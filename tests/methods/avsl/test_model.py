@@ -7,7 +7,7 @@ import torch
 import torchvision
 from torch import nn
 
-from lookalike.methods.avsl.edges import batch_edges, normalise_edges
+from lookalike.methods.avsl.graph import batch_edges, normalise_edges
 from lookalike.methods.avsl.loss import AVSLLoss
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation

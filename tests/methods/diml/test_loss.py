@@ -12,9 +12,8 @@ from pytorch_metric_learning.miners import MultiSimilarityMiner
 from pytorch_metric_learning.reducers import AvgNonZeroReducer
 from torch.nn import functional as F
 
-from lookalike.methods.diml.criteria import pair_distance
 from lookalike.methods.diml.head import mean_vector
-from lookalike.methods.diml.loss import DIMLLoss, margin_loss, multi_similarity_loss
+from lookalike.methods.diml.loss import DIMLLoss, margin_loss, multi_similarity_loss, pair_distance
 from lookalike.methods.diml.matching import Matching
 from lookalike.tensors import unit
 

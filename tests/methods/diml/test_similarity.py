@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 from lookalike.methods.diml import matching
 from lookalike.methods.diml.matching import Matching
-from lookalike.methods.diml.released import released_plans
 from lookalike.methods.diml.similarity import (
     candidate_similarity,
     location_distance,
@@ -19,6 +18,7 @@ from lookalike.methods.diml.similarity import (
     structural_distance,
     structural_similarity,
 )
+from lookalike.methods.diml.transport import released_plans
 
 
 def structural_by_loops(query, gallery, *, kind="cross_correlation", reg=0.05, exact=False, distance=False):

@@ -9,11 +9,8 @@ import pytest
 import torch
 
 from lookalike.methods.diml import transport
-from lookalike.methods.diml.exact import exact_plans
-from lookalike.methods.diml.newton import newton
-from lookalike.methods.diml.released import released_plans
-from lookalike.methods.diml.scaling import scale
 from lookalike.methods.diml.similarity import transport_plan
+from lookalike.methods.diml.transport import exact_plans, newton, released_plans, scale
 
 
 def problem(count=6, rows=5, columns=4, *, seed=0, zeros=False, peaked=1.0):

@@ -14,9 +14,8 @@ from lookalike.explanations.quality.deletion import cosines
 from lookalike.explanations.structure import METHOD as STRUCTURE
 from lookalike.explanations.structure import SIDE, located_by
 from lookalike.methods.avsl.model import AVSL
-from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.methods.diml.matcher import StructuralMatcher
-from lookalike.methods.diml.model import DIML
+from lookalike.methods.diml.model import DIML, LocatedEmbedder
 from lookalike.methods.diml.representation import Representation
 from lookalike.models.embedder import Embedder
 

@@ -14,8 +14,8 @@ from lookalike.figures.parts.embeddings import read_embeddings
 from lookalike.figures.parts.form import Check, Figure, Run
 from lookalike.figures.parts.measured import plot_means, widen
 from lookalike.figures.parts.trends import best_within, highest, over_seeds
-from lookalike.methods.contextual.cosine import cosine_similarity
-from lookalike.methods.contextual.terms import contextual_loss, contrastive_loss
+from lookalike.methods.contextual.loss import contextual_loss, contrastive_loss
+from lookalike.methods.contextual.products import cosine_similarity
 from lookalike.metrics.retrieval import retrieval_metrics
 from lookalike.sampling.samplers.classes import BalancedSampler
 from lookalike.statistics.decisions import MARGINS

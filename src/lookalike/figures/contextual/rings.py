@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lookalike.figures.parts.form import Check, Figure, Run
 from lookalike.figures.parts.trends import over_seeds
-from lookalike.methods.contextual.terms import contextual_loss
+from lookalike.methods.contextual.loss import contextual_loss
 from lookalike.metrics.ranking import stable_topk
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """AVSL's objective: one loss on the overall distance, one on the distance of every level.
 
+A term is one distance matrix of the objective: 0 is the overall distance, 1 to L are the levels, lowest first.
 Gradients of the first reach the graph's alpha and beta only, those of the others heads, backbone and the loss's own
 parameters, so that one backward pass serves the paper's two minimisations.
 
@@ -9,19 +10,241 @@ Source: Attributable Visual Similarity Learning (CVPR 2022); the numbers are the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from math import sqrt
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from lookalike.checks import require_known, require_range
-from lookalike.methods.avsl.criteria import margin_loss, proxy_anchor_loss
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import level_distance
-from lookalike.methods.avsl.terms import MarginTerms, ProxyAnchorTerms
-from lookalike.sampling.miners.triplets import hardest_triplets
+from lookalike.sampling.miners.triplets import distance_weighted_triplets, hardest_triplets
+from lookalike.tensors import log_one_plus_sum_exp
 
 __all__ = ["AVSLLoss", "hardest_triplets", "margin_loss", "proxy_anchor_loss"]
+
+Average = Literal["pooled", "separate"]
+Sampling = Literal["hardest", "distance_weighted"]
+
+
+def proxy_anchor_loss(
+    distance: Tensor,
+    labels: Tensor,
+    proxy_labels: Tensor,
+    *,
+    scale: float = 16.0,
+    positive_margin: float = 1.8,
+    negative_margin: float = 2.2,
+) -> Tensor:
+    """Pull images towards the proxies of their class and push them from the others.
+
+    Source: AVSL's distance form of Proxy Anchor. Differs: the scale is the 16 of the published command lines, not the
+    32 of the released configuration file.
+
+    Args:
+        distance: ``(N, P)`` of images to proxies.
+        labels: ``(N,)`` int64.
+        proxy_labels: ``(P,)`` int64.
+        scale: factor of the exponents.
+        positive_margin: distance below which a positive counts little.
+        negative_margin: distance above which a negative counts little.
+
+    Returns:
+        Scalar: mean over the proxies with a positive in the batch (0 without any), plus mean over all proxies.
+
+    Raises:
+        ValueError: if the shapes do not belong together or there is no proxy.
+    """
+    if distance.ndim != 2 or distance.shape[1] == 0:
+        raise ValueError(f"distance has shape {tuple(distance.shape)}, it must be (N, P) with P >= 1")
+    if labels.shape != distance.shape[:1] or proxy_labels.shape != distance.shape[1:]:
+        raise ValueError(
+            f"labels {tuple(labels.shape)} and proxy_labels {tuple(proxy_labels.shape)} must be "
+            f"({distance.shape[0]},) and ({distance.shape[1]},), the sides of distance"
+        )
+    positive = labels[:, None] == proxy_labels
+    pull = log_one_plus_sum_exp(scale * (distance - positive_margin), positive, dim=0)  # (P,)
+    push = log_one_plus_sum_exp(scale * (negative_margin - distance), ~positive, dim=0)
+    return pull.sum() / positive.any(dim=0).sum().clamp(min=1) + push.mean()
+
+
+def margin_loss(
+    distance: Tensor,
+    triplets: Tensor,
+    labels: Tensor,
+    boundary: Tensor,
+    *,
+    margin: float = 0.2,
+    average: Average = "pooled",
+) -> Tensor:
+    """Keep positives ``margin`` inside and negatives ``margin`` outside the boundary of the anchor's class.
+
+    Source: AVSL's margin loss (its text has boundary 1.2 and margin 0.2 swapped). Differs: as in the released code the
+    hinges of positives and negatives are pooled and averaged over those above 0; ``average="separate"`` is the paper:
+    the mean over all positives plus the mean over all negatives. Without any hinge above 0 the loss is 0, where the
+    released code divides by zero.
+
+    Args:
+        distance: ``(N, N)``, squared Euclidean in AVSL.
+        triplets: ``(T, 3)`` int64 rows of anchor, positive, negative.
+        labels: ``(N,)`` int64.
+        boundary: ``(classes,)``, learnable.
+        margin: half the width of the band to keep free.
+        average: ``pooled`` or ``separate``.
+
+    Returns:
+        Scalar, 0 without triplets.
+
+    Raises:
+        ValueError: if the shapes do not belong together, a triplet names no image, a label has no boundary, or
+            ``average`` is unknown.
+    """
+    require_known("average", average, get_args(Average))
+    count = len(labels)
+    if labels.ndim != 1 or distance.shape != (count, count):
+        raise ValueError(f"distance has shape {tuple(distance.shape)}, it must be ({count}, {count}) as labels")
+    if triplets.ndim != 2 or triplets.shape[1] != 3:
+        raise ValueError(f"triplets has shape {tuple(triplets.shape)}, it must be (T, 3)")
+    if boundary.ndim != 1:
+        raise ValueError(f"boundary has shape {tuple(boundary.shape)}, it must be (classes,)")
+    require_range("triplets", triplets, count)
+    require_range("labels", labels, len(boundary))
+    anchor, positive, negative = triplets.unbind(dim=1)
+    limit = boundary[labels[anchor]]
+    pull = (distance[anchor, positive] - limit + margin).relu()
+    push = (limit + margin - distance[anchor, negative]).relu()
+    if average == "separate":
+        return (pull.sum() + push.sum()) / max(len(triplets), 1)
+    hinges = torch.cat([pull, push])
+    return hinges.sum() / (hinges > 0).sum().clamp(min=1)
+
+
+class ProxyAnchorTerms(nn.Module):
+    """Proxy Anchor against learned proxies, one table of them per level.
+
+    Args:
+        classes: number of training classes.
+        levels: number of levels.
+        embedding_dim: r.
+        scale: sharpness of the loss, see `proxy_anchor_loss`.
+        positive_margin: margin of positives on all distances.
+        negative_margin: margin of negatives on all distances, unless the next one is given.
+        level_negative_margin: margin of negatives on the distances of single levels (2.4 in the released SOP setting).
+        all_proxies_up_to: number of classes beyond which only those present in the batch are compared with.
+        generator: draws the initial proxies.
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        levels: int,
+        embedding_dim: int,
+        *,
+        scale: float = 16.0,
+        positive_margin: float = 1.8,
+        negative_margin: float = 2.2,
+        level_negative_margin: float | None = None,
+        all_proxies_up_to: int = 1000,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.scale, self.positive_margin = scale, positive_margin
+        level_margin = negative_margin if level_negative_margin is None else level_negative_margin
+        self.negative_margins = [negative_margin, *[level_margin] * levels]
+        self.all_proxies = classes <= all_proxies_up_to
+        self.proxies = nn.ParameterList(torch.empty(classes, embedding_dim) for _ in range(levels))
+        for table in self.proxies:
+            nn.init.kaiming_normal_(table, a=sqrt(5), generator=generator)
+
+    def reference(self, representation: Representation, labels: Tensor) -> tuple[Representation, Tensor]:
+        """Proxies as second items of the pairs, and their classes.
+
+        A proxy has no map; its statistic is the mean of the batch's over images and nodes (the paper is silent).
+        """
+        present = torch.arange(len(self.proxies[0]), device=labels.device) if self.all_proxies else torch.unique(labels)
+        embeddings = tuple(table[present] for table in self.proxies)
+        statistics = tuple(
+            statistic.mean().expand_as(table)
+            for statistic, table in zip(representation.statistics, embeddings, strict=True)
+        )
+        return Representation(embeddings, statistics), present
+
+    def forward(
+        self,
+        term: int,
+        distance: Tensor,
+        labels: Tensor,
+        reference_labels: Tensor,
+        generator: torch.Generator | None,
+    ) -> Tensor:
+        """Loss of one distance matrix; ``generator`` is not read."""
+        return proxy_anchor_loss(
+            distance,
+            labels,
+            reference_labels,
+            scale=self.scale,
+            positive_margin=self.positive_margin,
+            negative_margin=self.negative_margins[term],
+        )
+
+
+class MarginTerms(nn.Module):
+    """Margin loss among the images of the batch, with a learned boundary per class for each distance.
+
+    Differs: as in the released code the distances are squared and the negatives are the hardest; the paper is
+    Euclidean and cites distance-weighted sampling (``sampling="distance_weighted"``).
+
+    Args:
+        classes: number of training classes.
+        levels: number of levels.
+        embedding_dim: r, read by distance-weighted sampling.
+        margin: half the width of the band to keep free.
+        boundary: initial value of all boundaries.
+        average: ``pooled`` or ``separate``, see `margin_loss`.
+        sampling: ``hardest`` or ``distance_weighted``.
+        cutoff: distance below which the sampling does not tell negatives apart.
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        levels: int,
+        embedding_dim: int,
+        *,
+        margin: float = 0.2,
+        boundary: float = 1.2,
+        average: Average = "pooled",
+        sampling: Sampling = "hardest",
+        cutoff: float = 0.5,
+    ) -> None:
+        super().__init__()
+        known = {
+            "hardest": partial(hardest_triplets, cutoff=cutoff),
+            "distance_weighted": partial(distance_weighted_triplets, dim=embedding_dim, cutoff=cutoff),
+        }
+        require_known("sampling", sampling, known)
+        self.margin, self.average = margin, average
+        self.triplets = known[sampling]
+        self.boundaries = nn.ParameterList(torch.full((classes,), boundary) for _ in range(levels + 1))
+
+    def reference(self, representation: Representation, labels: Tensor) -> tuple[Representation, Tensor]:
+        """The batch itself."""
+        return representation, labels
+
+    def forward(
+        self,
+        term: int,
+        distance: Tensor,
+        labels: Tensor,
+        reference_labels: Tensor,
+        generator: torch.Generator | None,
+    ) -> Tensor:
+        """Loss of one distance matrix, with triplets of its own."""
+        triplets = self.triplets(distance, labels, generator=generator)
+        return margin_loss(distance, triplets, labels, self.boundaries[term], margin=self.margin, average=self.average)
+
 
 TERMS = {"proxy_anchor": ProxyAnchorTerms, "margin": MarginTerms}
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lookalike.methods.avsl.certified import Side
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import certified_queries, exact_steps, fixed_error
 from lookalike.methods.avsl.retrieval import fixed_weights as mean_weights
-from lookalike.methods.avsl.sides import Side
 from lookalike.metrics.search import Search, Tensors
 
 ERROR = "fixed_weights_error"

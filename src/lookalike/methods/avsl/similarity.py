@@ -18,14 +18,16 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from lookalike.methods.avsl.attention import class_activation_maps, linearise, node_statistics
-from lookalike.methods.avsl.edges import batch_edges, normalise_edges, update_edges
 from lookalike.methods.avsl.graph import (
     Images,
+    batch_edges,
     block_distance,
     block_sensitivities,
     graph_images,
     graph_steps,
+    normalise_edges,
     reliability,
+    update_edges,
 )
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Contextual similarity: Supervised Metric Learning to Rank, ICML 2023 (below "the paper").
 
-``loss`` holds the public functions and ``terms`` the parts of the loss; ``similarity`` and ``closed_form`` compute the
-contextual similarity, ``regularised`` adds the paper's regulariser to any other loss, ``reranking`` is the test-time
-re-ranking, ``head`` the two heads of the experiments and ``robustness`` the altered training sets of Fig. 6.
+``loss`` holds the contextual loss and its parts, alone and beside any other loss; ``similarity`` computes the
+contextual similarity on the ``products`` of a batch, ``retrieval`` re-ranks at test time, ``head`` is the projector of
+the experiments.
 
 The paper's symbols and their names here: ``s`` similarity, ``D = 2 - 2 s`` distance (squared Euclidean),
 ``N`` neighbours, ``H`` half_neighbours, ``P`` agreement, ``W1`` intersection, ``R`` reciprocal, ``w`` contextual

@@ -1,4 +1,7 @@
-"""Sums and products of ``n x n`` matrices: products that skip zeros or take minima, sums with the transpose."""
+"""Cosine similarities of a batch, and products and sums of ``n x n`` matrices.
+
+Products skip zeros or take minima; sums are those with the transpose.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,38 @@ def minimum_product(left: Tensor, right: Tensor) -> Tensor:
     """Sums of minima ``(n, p)`` of ``left`` ``(n, m)``, zeros and ones, and ``right`` ``(m, p)`` in [0, 1]."""
     sums: Tensor = MinimumProduct.apply(left, right)
     return sums
+
+
+def check_square(similarity: Tensor) -> None:
+    """Refuse a similarity that is not a square matrix with a ``ValueError``."""
+    if similarity.ndim != 2 or similarity.shape[0] != similarity.shape[1]:
+        raise ValueError(f"similarity has shape {tuple(similarity.shape)}, a square (n, n) matrix is needed")
+
+
+def cosine_similarity(embeddings: Tensor) -> Tensor:
+    """Cosine similarities ``(n, n)`` of ``(n, D)`` embeddings, the diagonal included.
+
+    16-bit embeddings are compared in float32 and autocast is left out, as in the released code.
+    """
+    if embeddings.ndim != 2:
+        raise ValueError(f"embeddings have shape {tuple(embeddings.shape)}, (n, D) is needed")
+    with torch.autocast(embeddings.device.type, enabled=False):
+        precise = embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))
+        similarity: Tensor = _Gram.apply(F.normalize(precise, dim=1))
+        return similarity
+
+
+class _Gram(Function):
+    """``f f^T``; its gradient ``(g + g^T) f`` takes one product where automatic differentiation takes two."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, embeddings: Tensor) -> Tensor:
+        ctx.save_for_backward(embeddings)
+        return embeddings @ embeddings.T
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> Tensor:
+        (embeddings,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        result: Tensor = plus_transpose(gradient) @ embeddings
+        return result

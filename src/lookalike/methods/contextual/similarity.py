@@ -1,21 +1,157 @@
-"""Contextual similarity of a batch: the paper's and the variants of its ablation (Table 5, Fig. 16 and 17).
+"""Contextual similarity of a batch (paper, Eq. 1 to 4) and the variants of its ablation (Table 5, Fig. 16 and 17).
 
-Each variant is a function of the closeness of the batch and of ``alpha``.
+Each variant is a function of the closeness of the batch and of ``alpha``. Automatic differentiation of Eq. 2-4 takes
+nine dense matrix products, three of them forward. Written out there are five, two of them forward, and each has a left
+side that is zero outside the neighbourhoods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from lookalike.checks import require_known
-from lookalike.methods.contextual.closed_form import ContextualSimilarity
-from lookalike.methods.contextual.neighbours import Closeness, closeness_of, divisor
-from lookalike.methods.contextual.products import minimum_product
+from lookalike.methods.contextual.products import check_square, minimum_product, plus_transpose, product
 
 SIGMOID_TEMPERATURE = 0.01  # the released code's value; the paper gives none
+
+
+def check_neighbours(k: int, samples: int) -> None:
+    """Refuse a ``k`` outside ``[1, samples]`` with a ``ValueError``."""
+    if not 1 <= k <= samples:
+        raise ValueError(f"k={k} is outside [1, {samples}], the number of samples")
+
+
+class StraightThroughStep(Function):
+    """``1`` where the closeness reaches the threshold, else ``0``; the gradient is ``alpha`` everywhere (Eq. 1)."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, values: Tensor, threshold: Tensor, alpha: float) -> Tensor:
+        """Indicator of ``values >= threshold`` in the dtype of ``values``."""
+        ctx.alpha = alpha  # type: ignore[attr-defined]
+        return (values >= threshold).to(values.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """The gradient times ``alpha``, near and far pairs alike."""
+        return ctx.alpha * gradient, None, None  # type: ignore[attr-defined]
+
+
+class Closeness(NamedTuple):
+    """Closeness of a batch and what a neighbour needs of it: ``j`` is a neighbour of ``i`` if ``values_ij >= near_i``.
+
+    Attributes:
+        values: ``(n, n)``, minus the squared Euclidean distance plus the margin, ``-D + eps``.
+        near: ``(n, 1)``, reached by the ``k`` nearest, ``-D(k)``; a constant.
+        half: ``(n, 1)``, reached by the ``k // 2`` nearest; a constant.
+    """
+
+    values: Tensor
+    near: Tensor
+    half: Tensor
+
+    def step(self, alpha: float) -> tuple[Tensor, Tensor]:
+        """Masks ``(n, n)`` of the ``k`` and of the ``k // 2`` nearest, with gradient ``alpha`` everywhere."""
+        neighbours: Tensor = StraightThroughStep.apply(self.values, self.near, alpha)
+        half_neighbours: Tensor = StraightThroughStep.apply(self.values, self.half, alpha)
+        return neighbours, half_neighbours
+
+    def soft_step(self, temperature: float) -> tuple[Tensor, Tensor]:
+        """The same masks through a sigmoid. Source: the paper, Eq. 21. Differs: its printed sign would decrease."""
+        return (
+            torch.sigmoid((self.values - self.near) / temperature),
+            torch.sigmoid((self.values - self.half) / temperature),
+        )
+
+
+def closeness_of(similarity: Tensor, k: int, eps: float) -> Closeness:
+    """Closeness of every pair and of the ``k``-th and ``k // 2``-th nearest of every row.
+
+    Samples as far as the k-th are neighbours too, so that a row can have more than ``k``.
+
+    Args:
+        similarity: ``(n, n)`` cosine similarities, the diagonal included; row ``i`` ranks the batch for sample ``i``.
+        k: neighbours, the sample itself counted, ``1 <= k <= n``.
+        eps: margin on the squared Euclidean distance, 0 or more.
+
+    Raises:
+        ValueError: if ``similarity`` is not square, ``k`` is outside ``[1, n]`` or ``eps`` is negative.
+
+    Source: Supervised Metric Learning to Rank, Eq. 2.
+    Differs: ``k = 1``, which the paper leaves open, takes one neighbour (the sample itself) for the half as well.
+    The released code clamps ``D`` at 0 first, which stops the gradient of duplicates by rounding; here it is unclamped.
+    """
+    check_square(similarity)
+    check_neighbours(k, len(similarity))
+    if not eps >= 0:
+        raise ValueError(f"eps={eps} is negative, 0 or more is needed")
+    nearness = 2 * similarity - 2  # -D; eps comes after, so that without it the k-th neighbour is met exactly
+    largest = nearness.detach().topk(k, dim=1).values  # (n, k), descending
+    half = max(k // 2, 1)
+    return Closeness(nearness + eps, largest[:, k - 1 : k], largest[:, half - 1 : half])
+
+
+def divisor(sizes: Tensor) -> Tensor:
+    """``sizes``, infinite where 0: the share of an empty set, 0 / 0, then is 0 and carries no gradient."""
+    return torch.where(sizes > 0, sizes, torch.inf)
+
+
+class ContextualSimilarity(Function):
+    """Eq. 2-4 on the closeness of a batch: ``(values, near, half, alpha) -> w``, see ``neighbours.Closeness``."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, values: Tensor, near: Tensor, half: Tensor, alpha: float) -> Tensor:
+        """Contextual similarity ``(n, n)``, symmetric and in [0, 1]."""
+        dtype = values.dtype
+        neighbours, half_neighbours = values >= near, values >= half  # N, H
+        sizes = neighbours.sum(dim=1, keepdim=True, dtype=dtype)  # r, (n, 1)
+        outside = divisor(len(sizes) - sizes)  # c
+        agreement = product(neighbours, neighbours.T.contiguous().to(dtype))  # M+
+        neither = (agreement - sizes.T).add_(len(sizes) - sizes)  # M- = n - r_i - r_j + M+, all whole numbers
+        agreement.div_(sizes).add_(neither.div_(outside)).div_(2)  # P
+        del neither
+        half_columns = half_neighbours.T.contiguous()  # H^T
+        reciprocal = half_neighbours & half_columns  # R
+        # q is 0 where rounding puts duplicates before the sample itself and leaves it without a reciprocal neighbour
+        expansion_sizes = divisor(reciprocal.sum(dim=1, keepdim=True, dtype=dtype))  # q
+        expanded = product(reciprocal, agreement * neighbours).div_(expansion_sizes)  # W2 = R W1 / q
+        ctx.alpha = alpha  # type: ignore[attr-defined]
+        ctx.save_for_backward(
+            neighbours, half_columns, reciprocal, agreement, expanded, sizes, outside, expansion_sizes
+        )
+        return plus_transpose(expanded).div_(2)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        """Gradient ``(n, n)`` of the closeness."""
+        saved: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
+        neighbours, half_columns, reciprocal, agreement, expanded, sizes, outside, expansion_sizes = saved
+        alpha: float = ctx.alpha  # type: ignore[attr-defined]
+        of_expanded = plus_transpose(gradient).div_(2 * expansion_sizes)  # U
+        of_intersection = product(reciprocal, of_expanded)  # G1 = R U, as R = R^T
+
+        # N: as the outer factor of W1 and inside both counts of P; their normalisers are constants
+        of_agreement = of_intersection * neighbours  # GP
+        inside_share, outside_share = 0.5 / sizes, 0.5 / outside  # A = GP inside_share, B = GP outside_share, by rows
+        of_outside = of_agreement.sum(dim=1, keepdim=True) * outside_share + of_agreement.T @ outside_share
+        # (A + A^T) N - (B + B^T)(1 - N) = (A + A^T + B + B^T) N - the row sums of B + B^T
+        scaled = plus_transpose(of_agreement.mul_(inside_share + outside_share))
+        to_neighbours = product(scaled, neighbours.to(gradient.dtype)).sub_(of_outside)
+        to_neighbours.addcmul_(of_intersection, agreement)  # GN
+        del of_agreement, scaled, of_intersection
+
+        # H: through R in the numerator and in q
+        to_half_neighbours = plus_transpose(product(agreement * neighbours, of_expanded.T))  # W1 U^T + U W1^T
+        of_sizes = of_expanded.mul_(expanded).sum(dim=1, keepdim=True)
+        to_half_neighbours.sub_(of_sizes).sub_(of_sizes.T).mul_(half_columns)  # GH = (GR + GR^T) * H^T
+        return to_neighbours.add_(to_half_neighbours).mul_(alpha), None, None, None
 
 
 def contextual_similarity(

@@ -16,7 +16,7 @@ def _vectors(options: Mapping[str, Any]) -> int:
 METHOD = Method(
     learner="lookalike.learners.diml:DIMLLearner",
     scorings=("structural_matching", "cosine", "shared_neighbours"),
-    options=("lookalike.methods.diml.located:LocatedEmbedder",),
+    options=("lookalike.methods.diml.model:LocatedEmbedder",),
     losses="lookalike.methods.diml.loss:TERMS",
     loss_options=("lookalike.methods.diml.matching:Matching",),
     keeps_locations=True,

@@ -7,12 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.diml.located import LocatedEmbedder
-from lookalike.methods.diml.marginals import Marginal
 from lookalike.methods.diml.matcher import StructuralMatcher
-from lookalike.methods.diml.matching import Solver
-from lookalike.methods.diml.ranking import Score
+from lookalike.methods.diml.matching import Marginal, Solver
+from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.methods.diml.representation import Representation
+from lookalike.methods.diml.retrieval import Score
 from lookalike.metrics.search import Search, Tensors
 
 

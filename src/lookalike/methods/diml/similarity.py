@@ -16,10 +16,9 @@ import torch
 from torch import Tensor
 
 from lookalike.checks import require_known
-from lookalike.methods.diml.marginals import Marginal, check_images, marginals
-from lookalike.methods.diml.matching import Match, Matching, Solver
-from lookalike.methods.diml.pooling import grid_pool
-from lookalike.methods.diml.ranking import truncated_ranking, truncated_rankings
+from lookalike.methods.diml.head import grid_pool
+from lookalike.methods.diml.matching import Marginal, Match, Matching, Solver, check_images, marginals
+from lookalike.methods.diml.retrieval import truncated_ranking, truncated_rankings
 from lookalike.methods.diml.transport import transport_plan
 
 __all__ = [

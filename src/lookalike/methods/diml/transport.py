@@ -1,22 +1,35 @@
-"""Transport plans between the locations of two images.
+"""Transport plans between the locations of two images: by Sinkhorn's iterations, Newton's method, or exactly.
 
 Symbols of the paper: ``T`` the plan, ``C`` the cost, ``mu^s, mu^t`` the marginals, ``lambda`` the weight ``reg`` of
 the entropy. The plan minimises ``sum T C - reg * entropy(T)`` among those with the given marginals.
 
-Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), Eq. 4 to 6.
+Sinkhorn's iterations scale rows and columns of a kernel in turn. Where they are slow, Newton's method takes over: a
+plan is ``P = diag(a) softmax(v - cost / reg)`` with the row marginal ``a`` and one number ``v`` per column, such that
+the columns of P sum to ``b``. That is where a concave function of ``v``, the semi-dual, has its maximum; its second
+derivative is ``-H``, ``H = diag(d) - P' diag(1 / a) P`` with the columns' sums ``d`` of P.
+
+Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), section 3, Eq. 4 to 6; Cuturi
+2013. Cuturi and Peyré, "A Smoothed Dual Approach for Variational Wasserstein Problems", 2016, for the semi-dual; Bach,
+"Self-concordant analysis for logistic regression", 2010, for steps that need no search.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
-from lookalike.methods.diml.newton import column_step, newton
-from lookalike.methods.diml.scaling import scale, widest_spread
-
+RIDGE = 1e-12
+"""Added to the scaled H, whose eigenvalues lie in [0, 1], so that float64 can factor it where P falls apart."""
+CYCLE = 6
+"""Iterations between two looks at the error; a look costs as much as three."""
+SLOWEST = 0.95
+"""Largest rate of convergence that is believed."""
+FARTHEST = 8.0
+"""Largest extrapolation of a logarithm, so that scalings stay within reach."""
 SINKHORN_ITERATIONS = 48
 """Pairs that need more are finished by Newton's method."""
-
 MASS_TOLERANCE = 1e-3
 """Relative; marginals that were rounded or rounded off differ by less."""
 
@@ -169,3 +182,192 @@ def _with_gradient(plan: Tensor, cost: Tensor, rows: Tensor, columns: Tensor, re
     column_change = column_step(plan, column_residual)  # (n, R')
     row_change = row_residual - inverse * (plan @ column_change.unsqueeze(-1)).squeeze(-1)  # (n, R)
     return (plan * (change + row_change.unsqueeze(-1) + column_change.unsqueeze(-2))).to(cost.dtype)
+
+
+def exact_plans(cost: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Plans of least cost, by the network simplex of POT, pair by pair on the processor.
+
+    Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), Eq. 4.
+
+    Args:
+        cost: ``(n, R, R')``.
+        rows: ``(n, R)`` marginals with a sum of one.
+        columns: ``(n, R')``.
+
+    Returns:
+        ``(n, R, R')``, constants.
+    """
+    import ot
+
+    triples = zip(*(part.detach().double().cpu().numpy() for part in (rows, columns, cost)), strict=True)
+    plans = [torch.from_numpy(ot.emd(row / row.sum(), column / column.sum(), pair)) for row, column, pair in triples]
+    return torch.stack(plans).to(cost) if plans else torch.zeros_like(cost)
+
+
+def released_plans(
+    cost: Tensor, rows: Tensor, columns: Tensor, reg: float = 0.05, threshold: float = 0.1, max_iterations: int = 100
+) -> Tensor:
+    """Sinkhorn's iterations, stopped for all pairs together.
+
+    They stop when the scalings of the rows change by less than ``threshold`` on average over all pairs and rows, an
+    absolute number although the scalings grow like the inverse of the kernel. A plan therefore depends on its
+    companions; columns are exact, rows are off by up to 7e-3, and the similarity by about 2e-3.
+
+    Source: DIML, released code, where the rows are the gallery image's locations.
+
+    Args:
+        cost: ``(n, R, R')``, of the candidates of one query.
+        rows: ``(n, R)`` marginals.
+        columns: ``(n, R')``.
+        reg: weight of the entropy; from about 0.02 downwards float32 underflows.
+        threshold: mean change of the rows' scalings below which the iterations stop.
+        max_iterations: largest number of iterations.
+
+    Returns:
+        ``(n, R, R')``.
+    """
+    kernel = torch.exp(cost / -reg)
+    row_scale, column_scale = torch.ones_like(rows), torch.ones_like(columns)
+    for _ in range(max_iterations):
+        before = row_scale
+        row_scale = rows / (kernel @ column_scale.unsqueeze(-1)).squeeze(-1)
+        column_scale = columns / (kernel.mT @ row_scale.unsqueeze(-1)).squeeze(-1)
+        if bool((row_scale - before).abs().mean() < threshold):
+            break
+    return row_scale.unsqueeze(-1) * kernel * column_scale.unsqueeze(-2)
+
+
+def column_step(plan: Tensor, residual: Tensor) -> Tensor:
+    """Solve ``H step = residual``.
+
+    H does not see a constant, which moves no mass: ``d d'`` is added to fix it. Both are scaled by the root of ``d``,
+    so that rare columns are as exact as others.
+
+    Args:
+        plan: ``(n, R, R')``; rows and columns may be zero.
+        residual: ``(n, R')`` with a sum of zero.
+
+    Returns:
+        ``(n, R')``, zero at columns without mass.
+    """
+    row_root, column_root = plan.sum(dim=-1).sqrt(), plan.sum(dim=-2).sqrt()  # (n, R), (n, R')
+    row_inverse, column_inverse = (torch.where(root > 0, 1 / root, 0) for root in (row_root, column_root))
+    scaled = row_inverse.unsqueeze(-1) * plan * column_inverse.unsqueeze(-2)  # (n, R, R'), singular values up to 1
+    matrix = column_root.unsqueeze(-1) * column_root.unsqueeze(-2) - scaled.mT @ scaled  # (n, R', R') less I
+    matrix.diagonal(dim1=-2, dim2=-1).add_(1 + RIDGE)
+    factor = torch.linalg.cholesky_ex(matrix).L  # (n, R', R'); unchecked, as a check would wait for the device
+    solution = torch.cholesky_solve((column_inverse * residual).unsqueeze(-1), factor).squeeze(-1)  # (n, R')
+    return column_inverse * solution
+
+
+def newton(
+    logits: Tensor, rows: Tensor, columns: Tensor, potentials: Tensor, tolerance: float, iterations: int
+) -> Tensor:
+    """Plans from any start, by damped Newton steps with an iteration of Sinkhorn between them.
+
+    Both kinds of step raise the semi-dual. With M the range of a full Newton step, its third derivative along the step
+    is at most M times the second, so that ``log(1 + M) / M`` of the step is sure to raise it; near the solution that
+    is the full step. Everything is computed from logarithms, and nothing underflows.
+
+    Args:
+        logits: ``(n, R, R')`` float64, minus cost over reg.
+        rows: ``(n, R)`` marginals, which may hold zeros.
+        columns: ``(n, R')``.
+        potentials: ``(n, R')``, where ``v`` starts.
+        tolerance: largest root of the Newton decrement, which bounds the error of the columns and estimates the sum of
+            absolute differences to the plan.
+        iterations: largest number of steps, at least 1.
+
+    Returns:
+        ``(n, R, R')``; rows are exact.
+    """
+    solution = potentials.clone()
+    active = torch.arange(len(logits), device=logits.device)  # (m,), pairs still on their way; all of them at first
+    everything = logits, rows
+    # Exponents are no finer than their own rounding.
+    floor = 8 * torch.finfo(logits.dtype).eps * (1 + logits.abs().amax(dim=(-2, -1)))
+    limit = floor.clamp(min=tolerance)
+    for _ in range(iterations):
+        row_potentials = rows.log() - (logits + potentials.unsqueeze(-2)).logsumexp(dim=-1)  # (m, R)
+        potentials = columns.log() - (logits + row_potentials.unsqueeze(-1)).logsumexp(dim=-2)  # (m, R')
+        plan = _plan(logits, rows, potentials)  # (m, R, R')
+        residual = columns - plan.sum(dim=-2)  # (m, R'), the gradient of the semi-dual
+        step = column_step(plan, residual)
+        decrement = (residual * step).sum(dim=-1).clamp(min=0).sqrt()  # (m,)
+        reach = step.amax(dim=-1) - step.amin(dim=-1)  # (m,), M of the docstring
+        potentials = potentials + torch.where(reach > 0, reach.log1p() / reach, 1).unsqueeze(-1) * step
+        solution[active] = potentials
+        unsettled = decrement > limit
+        if not bool(unsettled.all()):
+            active, logits, rows, columns, potentials, limit = (
+                part[unsettled] for part in (active, logits, rows, columns, potentials, limit)
+            )
+        if not len(active):
+            break
+    return _plan(*everything, solution)
+
+
+def _plan(logits: Tensor, rows: Tensor, potentials: Tensor) -> Tensor:
+    return rows.unsqueeze(-1) * (logits + potentials.unsqueeze(-2)).softmax(dim=-1)
+
+
+def widest_spread(dtype: torch.dtype) -> float:
+    """Largest difference of exponents that is safe: kernel times scaling, or two scalings, must fit into ``dtype``."""
+    return math.log(torch.finfo(dtype).max) / 2
+
+
+def scale(
+    kernel: Tensor, rows: Tensor, columns: Tensor, tolerance: float, iterations: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Scale every kernel until its marginals are met.
+
+    After each cycle the scalings are extrapolated to where the slowest error would take them. The iterations converge
+    to the same plan from any positive start, so this can save some of them but not change the result.
+
+    Each pair stops by itself and is set aside, so that its plan does not depend on the pairs beside it.
+
+    Args:
+        kernel: ``(n, R, R')``, positive.
+        rows: ``(n, R)`` marginals, which may hold zeros.
+        columns: ``(n, R')``.
+        tolerance: largest sum of absolute errors of the columns, while the rows are exact.
+        iterations: largest number of iterations, at least 1.
+
+    Returns:
+        Scalings of the rows ``(n, R)`` and of the columns ``(n, R')``, so that columns are exact, and the indices
+        ``(m,)`` of pairs that have not come within the tolerance.
+    """
+    row_scales, column_scales = torch.empty_like(rows), torch.empty_like(columns)
+    active = torch.arange(len(kernel), device=kernel.device)  # (m,), pairs still on their way; all of them at first
+    # With the pairs last, sums over locations run along the vector units; a batched product is slower at this size.
+    # (R, R', m), (R, m) and (R', m).
+    kernel, rows, columns = kernel.permute(1, 2, 0).contiguous(), rows.T.contiguous(), columns.T.contiguous()
+    column_scale = columns
+    for start in range(0, iterations, CYCLE):
+        sums: list[Tensor] = []  # of the columns before they are scaled, in the last three iterations
+        for _ in range(min(CYCLE, iterations - start)):
+            row_scale = rows / (kernel * column_scale).sum(dim=1)  # (R, m)
+            sums = [*sums[-2:], (kernel * row_scale.unsqueeze(1)).sum(dim=0)]  # (R', m) each
+            before, column_scale = column_scale, columns / sums[-1]
+        error = (before * sums[-1] - columns).abs().sum(dim=0)  # (m,)
+        row_scales.index_copy_(0, active, row_scale.T)
+        column_scales.index_copy_(0, active, column_scale.T)
+        unsettled = (error > tolerance).nonzero().squeeze(1)  # positions in ``active``
+        if not len(unsettled) or start + CYCLE >= iterations:
+            return row_scales, column_scales, active.index_select(0, unsettled)
+        column_scale = column_scale * _remainder(columns, *sums)
+        if len(unsettled) < len(active):
+            active, kernel, rows, columns, column_scale = (
+                part.index_select(-1, unsettled) for part in (active, kernel, rows, columns, column_scale)
+            )
+    raise ValueError(f"iterations={iterations} must be at least 1")
+
+
+def _remainder(columns: Tensor, first: Tensor, second: Tensor, third: Tensor) -> Tensor:
+    """Factor that takes the scalings ``columns / third`` to the limit of their geometric progression (Aitken)."""
+    step, next_step = (first / second).log(), (second / third).log()  # (R', m), of the scalings' logarithms
+    # The iteration is symmetric in the scalar product weighted by the marginal: a quotient there lies in [0, 1].
+    weighted = columns * step
+    length = (weighted * step).sum(dim=0).clamp(min=torch.finfo(step.dtype).tiny)  # (m,)
+    rate = ((weighted * next_step).sum(dim=0) / length).clamp(0, SLOWEST)  # (m,)
+    return (next_step * (rate / (1 - rate))).clamp(-FARTHEST, FARTHEST).exp()

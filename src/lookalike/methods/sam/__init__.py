@@ -1,9 +1,9 @@
 """Similarity attention and similarity mining (SAM): Visual Similarity Attention, IJCAI 2022 (below "the paper").
 
-``attention`` says where the images of a tuple are similar, ``masks`` and ``erasing`` erase these places, ``mining``
-asks that the model cannot order what is left, ``loss`` adds that to a metric loss. ``weights`` holds the weight and the
-score of a tuple, ``head`` heads whose attention has a closed form, ``tuples`` the choice among the tuples that a metric
-loss mined; ``model`` is the method as one object.
+``attention`` says where the images of a tuple are similar, by the weight and the score of the tuple; ``masks`` erase
+these places, ``mining`` asks that the model cannot order what is left, ``loss`` adds that to a metric loss and chooses
+among the tuples that it mined. ``head`` holds heads whose attention has a closed form; ``model`` is the method as one
+object.
 
 The paper's symbols and their names here: ``A`` feature_maps, ``f`` features, ``w`` weight, ``s = w . f`` score, ``M``
 maps, ``Sigma`` soft_mask, ``L_ml`` metric loss, ``L_sm`` mining loss. ``R`` is the number of images of a tuple (roles:

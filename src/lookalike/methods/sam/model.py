@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.sam.erasing import Erased, Erasing, erase, read_maps
+from lookalike.methods.sam.attention import ROLES, require_roles, similarity_weight
 from lookalike.methods.sam.masks import heat_map
-from lookalike.methods.sam.mining import mine
-from lookalike.methods.sam.weights import ROLES, require_roles, similarity_weight
+from lookalike.methods.sam.mining import Erased, Erasing, erase, mine, read_maps
 
 
 @dataclass(frozen=True)
