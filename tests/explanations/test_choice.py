@@ -6,7 +6,7 @@ from torch import nn
 
 import lookalike
 from lookalike.explanations.choice import default_method, methods_of
-from lookalike.explanations.quality.scores import scores_of
+from lookalike.explanations.quality.measures import scores_of
 from trainings import CROP, batch, learner
 
 MODELS = {

@@ -5,8 +5,8 @@ from types import SimpleNamespace as Names
 import pytest
 import yaml
 
-from lookalike.explanations import controls
-from lookalike.explanations.quality.explainers import CONTROLS as MEASURED_CONTROLS
+from lookalike.explanations.quality import cells
+from lookalike.explanations.quality.measures import CONTROLS as MEASURED_CONTROLS
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.explanations import CONTROLS, check_explainer, explainers, explanation_rows, read_explanations
 from lookalike.plan.inputs import Inputs
@@ -42,7 +42,7 @@ def test_every_row_is_measured_with_every_seed_on_what_stands_for_cub():
 def test_every_explainer_and_every_control_is_in_the_table():
     assert {row["explainer"] for row in rows_of()} == set(explainers())
     assert CONTROLS == MEASURED_CONTROLS
-    assert {f"{name.removesuffix('s')}_maps" for name in CONTROLS} <= set(dir(controls))
+    assert {f"{name.removesuffix('s')}_maps" for name in CONTROLS} <= set(dir(cells))
 
 
 def test_a_scale_lays_its_own_over_the_protocol_and_a_row_has_seeds_of_its_own():

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lookalike.explanations.quality.interval import over_pairs
+from lookalike.explanations.quality.protocol import over_pairs
 from lookalike.reports.explanations import CELLS, COLUMNS, NOTHING, RECALL, explanation_cells, readers_table
 from lookalike.tables.render import latex, markdown
 

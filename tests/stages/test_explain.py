@@ -10,11 +10,8 @@ import torch
 
 from figurines import PRESETS, write_figurines
 from lookalike.data import read_layout, read_manifest, read_picture, write_manifest
-from lookalike.explanations.quality.annotations import Parts
-from lookalike.explanations.quality.explainers import explainer
-from lookalike.explanations.quality.known import read_annotations
-from lookalike.explanations.quality.measured import Triplets, measured
-from lookalike.explanations.quality.scores import scores_of
+from lookalike.explanations.quality.annotations import Parts, read_annotations
+from lookalike.explanations.quality.measures import Triplets, explainer, measured, scores_of
 from lookalike.learners.saved import load_model
 from lookalike.stages import explain as stage
 from lookalike.stages.explain import explain

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from lookalike.explanations.quality.drawn import nearest_triplets, random_partners
+from lookalike.explanations.quality.protocol import nearest_triplets, random_partners
 from lookalike.files import packed_names, write_tensors
 from lookalike.stages.triplets import triplets
 

@@ -8,12 +8,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
-from lookalike.explanations.activation import by_activation, decomposes
-from lookalike.explanations.explanation import Explanation
+from lookalike.explanations.decomposition import by_activation, by_graph, by_structure, decomposes
+from lookalike.explanations.explanation import Explanation, stacked
 from lookalike.explanations.gradient import by_attention, by_gradient, by_mean_activation
-from lookalike.explanations.graph import by_graph
-from lookalike.explanations.images import stacked
-from lookalike.explanations.structure import by_structure
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.models.embedder import Embedder

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lookalike.explanations.explanation import Explanation, Nodes
-from lookalike.explanations.quality.pooled import pooled
+from lookalike.explanations.quality.cells import pooled
 from lookalike.explanations.words import sentence
 
 SIDE = 14  # most cells of a map to a side

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lookalike.data.embedded import embedded
-from lookalike.explanations.images import ROLES
+from lookalike.explanations.explanation import ROLES
 from lookalike.files import replacing
 from lookalike.own.explained import Explained
 from lookalike.own.ranking import WAYS

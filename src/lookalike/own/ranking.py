@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
-from lookalike.explanations.structure import SIDE, located_by
+from lookalike.explanations.decomposition import SIDE, located_by
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation as Levels
 from lookalike.methods.diml.matcher import StructuralMatcher

@@ -7,8 +7,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.explanations.explanation import Explanation, Nodes
-from lookalike.explanations.images import ROLES
+from lookalike.explanations.explanation import ROLES, Explanation, Nodes
 from lookalike.explanations.words import sentence
 
 SIDE, LARGEST = 28, 32  # to which larger maps are averaged

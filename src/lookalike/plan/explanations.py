@@ -30,7 +30,7 @@ def read_explanations(plan: Plan) -> Tree:
     place = f"{plan.scale_file}, explanations" if plan.explanations else FILE
     checked(Explanations, settings, place)
     require_known(f"{place}, neutral.recipe", settings["neutral"]["recipe"], plan.recipe_names)
-    known = keys_of("lookalike.explanations.quality.substitutes", "SUBSTITUTES")
+    known = keys_of("lookalike.explanations.quality.deletion", "SUBSTITUTES")
     for substitute in settings["substitutes"]:
         require_known(f"{place}, substitutes", substitute, known)
     if settings["steps"] > settings["grid"] ** 2:

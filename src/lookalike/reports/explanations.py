@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from lookalike.explanations.quality.deletion import normalised
-from lookalike.explanations.quality.interval import over_pairs
-from lookalike.explanations.quality.planted import BOX
+from lookalike.explanations.quality.protocol import over_pairs
+from lookalike.explanations.quality.sanity_checks import BOX
 from lookalike.plan.explanations import CONTROLS
 from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable, Row, Section
 

@@ -12,11 +12,9 @@ from torch import Tensor
 
 from lookalike.checks import require_known
 from lookalike.explanations.choice import methods_of
-from lookalike.explanations.quality.explainers import CONTROLS, explainer
-from lookalike.explanations.quality.known import Annotations, read_annotations
-from lookalike.explanations.quality.measured import Triplets, measured
-from lookalike.explanations.quality.scores import scores_of
-from lookalike.explanations.quality.transfer import ALPHAS
+from lookalike.explanations.quality.annotations import Annotations, read_annotations
+from lookalike.explanations.quality.measures import CONTROLS, Triplets, explainer, measured, scores_of
+from lookalike.explanations.quality.parts import ALPHAS
 from lookalike.files import write_json
 from lookalike.learners.saved import load_model, training_facts
 from lookalike.running.machine import job_device

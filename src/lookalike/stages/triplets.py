@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import torch
 
-from lookalike.explanations.quality.drawn import nearest_triplets, random_partners
+from lookalike.explanations.quality.protocol import nearest_triplets, random_partners
 from lookalike.files import read_tensors, replacing, unpacked_names
 
 ROLE = "test"  # whose pictures search each other

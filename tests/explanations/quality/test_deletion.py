@@ -6,9 +6,16 @@ import pytest
 import torch
 
 from draws import generator
-from lookalike.explanations.quality.deletion import Deletion, cosines, margin_between, margin_deletion, normalised
-from lookalike.explanations.quality.pooled import cell_order, pooled
-from lookalike.explanations.quality.substitutes import blurred, plain
+from lookalike.explanations.quality.cells import cell_order, pooled
+from lookalike.explanations.quality.deletion import (
+    Deletion,
+    blurred,
+    cosines,
+    margin_between,
+    margin_deletion,
+    normalised,
+    plain,
+)
 
 SIZE = 28
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.explanations.choice import methods_of
-from lookalike.explanations.images import ROLES
+from lookalike.explanations.explanation import ROLES
 from lookalike.files import write_json
 from lookalike.own.explained import explain_files
 from lookalike.own.models import OpenModel

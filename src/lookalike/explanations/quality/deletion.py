@@ -8,7 +8,7 @@ breaks the image lowers both curves alike, so the area between them counts:
 
 Source: RISE (Petsiuk et al., BMVC 2018) for deletion, SANE (Plummer et al., ECCV 2020) for similarities; the difference
 of both orders and the margin in place of a similarity are our choice. ``s`` grows with likeness: a distance d enters as
-``s = -d``, and its map with its sign changed (`lookalike.explanations.quality.signs.of_likeness`).
+``s = -d``, and its map with its sign changed (`lookalike.explanations.quality.measures.of_likeness`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torchvision.transforms.v2 import functional as tv
 
-from lookalike.explanations.quality.pooled import GRID, cell_order, on_pixels, pooled
+from lookalike.explanations.quality.cells import GRID, cell_order, on_pixels, pooled
 
 STEPS = 16
 Margin = Callable[[Tensor], Tensor]  # of anchors (N, 3, H, W), which may be damaged, (N,)
 Represented = TypeVar("Represented")
+# Of an image of 224 pixels. Source: X-MIR (WACV 2022), a kernel of 51 pixels with a variance of 50.
+DEVIATION, REACH, SIDE = 50**0.5, 25, 224
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def margin_deletion(
     Args:
         margin: of anchors; called with all N at once.
         anchors: ``(N, 3, H, W)``.
-        substitute: ``(N, 3, H, W)``, what a patch is replaced by, as of `lookalike.explanations.quality.substitutes`.
+        substitute: ``(N, 3, H, W)``, what a patch is replaced by, as of `SUBSTITUTES`.
         maps: ``(N, h, w)`` of the anchors, larger where more speaks for the positive; their signs count.
         generator: on the CPU, orders equal cells.
         side: patches to a side.
@@ -154,3 +157,40 @@ def normalised(area: Tensor, whole: Tensor) -> Tensor:
     if not bool(scale > 0):
         raise ValueError(f"the margins change by {float(scale)} when all is replaced; it must be above 0")
     return area / scale
+
+
+def blurred(images: Tensor) -> Tensor:
+    """Each image out of focus: a Gaussian as wide in proportion to the shorter side as that of X-MIR.
+
+    Args:
+        images: ``(N, 3, H, W)`` float.
+    """
+    shorter = min(images.shape[-2:])
+    reach = max(1, round(REACH * shorter / SIDE))
+    result: Tensor = tv.gaussian_blur(images, [2 * reach + 1] * 2, [DEVIATION * shorter / SIDE] * 2)
+    return result
+
+
+def plain(images: Tensor, colour: Tensor) -> Tensor:
+    """Images of one colour.
+
+    Args:
+        images: ``(N, 3, H, W)`` float, for their size.
+        colour: ``(3,)``, such as the data set's mean, as the model takes it: of images normalised by that mean zero.
+
+    Raises:
+        ValueError: for another shape of the colour.
+    """
+    if colour.shape != images.shape[1:2]:
+        raise ValueError(
+            f"colour has shape {tuple(colour.shape)}, it must be ({images.shape[1]},), one value a channel"
+        )
+    return colour.to(images)[:, None, None].expand_as(images)
+
+
+def mean_colour(images: Tensor) -> Tensor:
+    """Images of the colour that normalisation takes for the mean: zero everywhere."""
+    return plain(images, images.new_zeros(images.shape[1]))
+
+
+SUBSTITUTES: dict[str, Callable[[Tensor], Tensor]] = {"blur": blurred, "mean": mean_colour}

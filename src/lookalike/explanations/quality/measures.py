@@ -1,4 +1,4 @@
-"""All measures of a method's explanations of some triplets, a number per triplet.
+"""All measures of a method's explanations of some triplets, a number per triplet, and controls to be better than.
 
 Symbols: ``a, p, n`` anchor, positive, negative; ``r`` a random partner of the anchor; ``s`` the measure of likeness.
 Maps of pairs ``(a, p)`` and ``(a, r)`` serve agreement and transfer of parts, mass inside and partner randomisation;
@@ -12,25 +12,107 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
+from lookalike.explanations.choice import explain
+from lookalike.explanations.decomposition import SIDE, STRUCTURE, located_by, pair_nodes
 from lookalike.explanations.explanation import Explanation
 from lookalike.explanations.quality.annotations import Parts
-from lookalike.explanations.quality.deletion import STEPS, margin_between, margin_deletion
-from lookalike.explanations.quality.inside import mass_beyond_centre
-from lookalike.explanations.quality.parts import part_agreement
-from lookalike.explanations.quality.planted import draw_boxes, planted, planted_hits, planted_rank
-from lookalike.explanations.quality.pooled import GRID, pooled
-from lookalike.explanations.quality.randomised import map_correlation, weight_randomisation
-from lookalike.explanations.quality.scores import Scores
-from lookalike.explanations.quality.signs import of_difference, of_likeness
-from lookalike.explanations.quality.substitutes import SUBSTITUTES
-from lookalike.explanations.quality.transfer import ALPHAS, ceiling, point_transfer, same_place
+from lookalike.explanations.quality.cells import GRID, centre_maps, edge_maps, pooled, random_maps
+from lookalike.explanations.quality.deletion import STEPS, SUBSTITUTES, cosines, margin_between, margin_deletion
+from lookalike.explanations.quality.parts import (
+    ALPHAS,
+    ceiling,
+    mass_beyond_centre,
+    part_agreement,
+    point_transfer,
+    same_place,
+)
+from lookalike.explanations.quality.sanity_checks import (
+    draw_boxes,
+    map_correlation,
+    planted,
+    planted_hits,
+    planted_rank,
+    weight_randomisation,
+)
+from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.diml.matcher import StructuralMatcher
+from lookalike.methods.diml.model import DIML, LocatedEmbedder
+from lookalike.methods.diml.representation import Representation
+from lookalike.models.embedder import Embedder
 
+TOWARDS_LIKENESS = {"cosine": 1, "structural similarity": 1, "distance": -1}  # sign of the evidence, by measure
 Explain = Callable[[nn.Module, Tensor, Tensor, Tensor | None], Explanation]
+CONTROLS = ("random", "centre", "edges")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A measure of likeness of pairs, without its explanation.
+
+    Attributes:
+        represent: images ``(N, 3, H, W)`` to what is kept of them.
+        similarity: of N pairs of what is kept, ``(N,)`` float64; larger means closer, a distance with its sign changed.
+    """
+
+    represent: Callable[[Tensor], Any]
+    similarity: Callable[[Any, Any], Tensor]
+
+
+def scores_of(model: nn.Module, method: str) -> Scores:
+    """The measure that a method of `lookalike.explain` explains.
+
+    Args:
+        model: in evaluation mode.
+        method: ``structure``, or any other, which explains an AVSL model's distance and else the cosine.
+    """
+    if isinstance(model, AVSL):
+        return Scores(model, lambda query, gallery: -pair_nodes(model, query, gallery)[0].double())
+    if method == STRUCTURE:
+        located = model if isinstance(model, LocatedEmbedder) else located_by(cast(Embedder, model), SIDE)
+        matcher = model.matcher if isinstance(model, DIML) else StructuralMatcher()
+        return Scores(located.represent, lambda query, gallery: _structural(matcher, query, gallery))
+    embedder = model.embedder if isinstance(model, LocatedEmbedder) else model
+    return Scores(embedder, cosines)
+
+
+def _structural(matcher: StructuralMatcher, query: Representation, gallery: Representation) -> Tensor:
+    one, other = query.to(torch.float64), gallery.to(torch.float64)
+    match = matcher.matching(one.regions, one.global_vector, other.regions[:, None], other.global_vector[:, None])
+    similarity: Tensor = match.similarity[:, 0]
+    return similarity
+
+
+def of_likeness(found: Explanation, role: int = 0) -> Tensor:
+    """What makes a pair alike is high, what tells it apart low: the order in which `deletion` takes cells away.
+
+    Args:
+        found: of pairs; or of triplets, where the query's map speaks for the gallery image.
+        role: 0 for the map of the query, 1 for that of the gallery image.
+
+    Returns:
+        ``(N, h, w)``, the map of a similarity, or that of a distance with its sign changed. Nothing is clipped.
+
+    Raises:
+        ValueError: for an unknown measure or another role.
+    """
+    require_known("measure", found.measure, TOWARDS_LIKENESS)
+    if role not in (0, 1):
+        raise ValueError(f"role={role} must be 0, the query, or 1, the gallery image")
+    return TOWARDS_LIKENESS[found.measure] * found.maps[role]
+
+
+def of_difference(found: Explanation, role: int = 1) -> Tensor:
+    """What tells a pair apart is high: `of_likeness` with its sign changed.
+
+    Of a map that shows only what is alike, never below zero, the lowest places count as the difference.
+    """
+    return -of_likeness(found, role)
 
 
 @dataclass(frozen=True)
@@ -146,3 +228,28 @@ def _transferred(found: Explanation, triplets: Triplets) -> dict[str, Tensor]:
         values[f"pck@{alpha}"] = point_transfer(found.pairs, *given)
         values[f"ceiling@{alpha}"], values[f"same_place@{alpha}"] = ceiling(*given), same_place(*given)
     return values
+
+
+def explainer(method: str, *, seed: int, side: int = GRID) -> Explain:
+    """A method of `lookalike.explain`, or one of `CONTROLS`, which know nothing of the pair.
+
+    Args:
+        method: its name.
+        seed: of random maps, which are others with every call.
+        side: of the controls' maps.
+    """
+    if method not in CONTROLS:
+        return lambda model, query, gallery, negative: explain(model, query, gallery, negative, method=method)
+    calls = 0
+
+    def control(model: nn.Module, query: Tensor, gallery: Tensor, negative: Tensor | None) -> Explanation:
+        nonlocal calls
+        calls += 1
+        images = torch.stack([query, gallery] if negative is None else [query, gallery, negative])
+        if method == "random":
+            maps = random_maps(images, side, seed * 1_000_003 + calls)
+        else:
+            maps = (centre_maps if method == "centre" else edge_maps)(images, side)
+        return Explanation(method, "cosine", torch.full((len(query),), torch.nan), maps)
+
+    return control

@@ -1,12 +1,25 @@
-"""Maps of every size come to one grid by area, and equal cells are ordered by the seed alone."""
+"""Maps of every size come to one grid by area, and equal cells are ordered by the seed alone.
+
+Rank correlations of many rows are those of SciPy, row by row.
+"""
 
 from math import lcm
 
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 from draws import generator
-from lookalike.explanations.quality.pooled import GRID, cell_order, on_pixels, pooled
+from lookalike.explanations.quality.cells import (
+    GRID,
+    cell_order,
+    centre_maps,
+    edge_maps,
+    on_pixels,
+    pooled,
+    random_maps,
+    spearman,
+)
 
 
 def slowly_pooled(maps, side):
@@ -93,3 +106,66 @@ def test_grids_without_cells_or_with_more_cells_than_pixels_are_refused():
         pooled(torch.zeros(1, 4, 4), 0)
     with pytest.raises(ValueError, match=r"size=\(14, 12\) is too small for \(14, 14\) cells"):
         on_pixels(torch.ones(1, 14, 14, dtype=torch.bool), (14, 12))
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_rows_are_correlated_as_scipy_does(levels):
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.randint(0, levels, (2, 20, 15), generator=generator).double()
+    kept = torch.rand(20, 15, generator=generator) < 0.6
+    found, of_all = spearman(first, second, kept), spearman(first, second)
+    for row in range(20):
+        expected = spearmanr(first[row][kept[row]], second[row][kept[row]]).statistic
+        assert float(found[row]) == pytest.approx(expected, abs=1e-12)
+        assert float(of_all[row]) == pytest.approx(spearmanr(first[row], second[row]).statistic, abs=1e-12)
+
+
+def test_what_is_not_kept_does_not_count():
+    first, second = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(1))
+    kept = torch.arange(9).expand(6, 9) < 5
+    other = torch.where(kept, second, 100.0)
+    assert torch.equal(spearman(first, second, kept), spearman(first, other, kept))
+
+
+def test_a_row_without_an_order_has_no_correlation():
+    values = torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]])
+    assert spearman(values, values).isnan().tolist() == [True, False]
+    assert spearman(values, values, torch.tensor([[True, False, False]] * 2)).isnan().all()
+
+
+def test_rows_that_do_not_fit_or_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match=r"all be \(N, M\), not \(2, 3\), \(2, 4\), \(2, 3\)"):
+        spearman(torch.zeros(2, 3), torch.zeros(2, 4))
+    with pytest.raises(ValueError, match="finite numbers only"):
+        spearman(torch.tensor([[0.0, torch.nan]]), torch.zeros(1, 2))
+
+
+def images():
+    return torch.randn(2, 3, 3, 24, 24, generator=torch.Generator().manual_seed(0))
+
+
+def test_all_have_a_map_for_each_image():
+    for maps in (random_maps(images(), 7, 0), centre_maps(images(), 7), edge_maps(images(), 7)):
+        assert [tuple(each.shape) for each in maps] == [(3, 7, 7)] * 2
+        assert all((each >= 0).all() for each in maps)
+
+
+def test_random_maps_follow_their_seed():
+    first, again, other = (random_maps(images(), 7, seed)[1] for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_the_bell_is_highest_in_the_middle_and_alike_on_all_sides():
+    bell = centre_maps(images(), 7)[0][0]
+    assert bell.argmax() == 24
+    torch.testing.assert_close(bell, bell.flip(0))
+    torch.testing.assert_close(bell, bell.T)
+
+
+def test_edges_lie_where_the_brightness_jumps():
+    flat = torch.zeros(1, 1, 3, 24, 24)
+    flat[..., 12:] = 1.0
+    edges = edge_maps(flat, 6)[0][0]
+    assert edges[:, 2:4].min() > 0
+    assert edges[:, :2].max() == 0 and edges[:, 4:].max() == 0

@@ -1,16 +1,26 @@
-"""All measures of a method on the same triplets, and what controls must reach."""
+"""All measures of a method on the same triplets, and what controls must reach.
+
+Maps of similarities and of distances are turned the same way.
+"""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
+import lookalike
+from lookalike.explanations.explanation import Explanation
 from lookalike.explanations.quality.annotations import Parts
-from lookalike.explanations.quality.deletion import margin_between, margin_deletion
-from lookalike.explanations.quality.explainers import CONTROLS, explainer
-from lookalike.explanations.quality.measured import Triplets, measured
-from lookalike.explanations.quality.scores import scores_of
-from lookalike.explanations.quality.substitutes import blurred
+from lookalike.explanations.quality.deletion import blurred, margin_between, margin_deletion
+from lookalike.explanations.quality.measures import (
+    CONTROLS,
+    Triplets,
+    explainer,
+    measured,
+    of_difference,
+    of_likeness,
+    scores_of,
+)
 from trainings import CROP, batch, learner
 
 COUNT, SIDE = 6, 6
@@ -145,3 +155,33 @@ def test_an_unknown_substitute_is_refused(triplets):
     arguments = (explainer("activation", seed=0), model, scores_of(model, "activation"), triplets)
     with pytest.raises(ValueError, match="substitute: unknown 'grey'"):
         measured(*arguments, seed=0, side=SIDE, substitutes=["grey"])
+
+
+def found_signs(measure):
+    maps = tuple(torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(0)).unbind(0))
+    return Explanation("any", measure, torch.zeros(3), maps)
+
+
+@pytest.mark.parametrize(("measure", "sign"), [("cosine", 1), ("structural similarity", 1), ("distance", -1)])
+@pytest.mark.parametrize("role", [0, 1])
+def test_the_map_of_a_distance_is_turned(measure, sign, role):
+    each = found_signs(measure)
+    assert torch.equal(of_likeness(each, role), sign * each.maps[role])
+    assert torch.equal(of_difference(each, role), -sign * each.maps[role])
+
+
+@pytest.mark.parametrize("name", ["embedder", "diml", "avsl"])
+def test_every_model_explains_a_measure_whose_sign_is_known(name):
+    learning = learner(name)
+    learning(*batch())
+    model = learning.model.eval()
+    images = torch.randn(2, 3, CROP, CROP, generator=torch.Generator().manual_seed(1))
+    for method in (None, *(["attention", "gradient"] if name != "avsl" else [])):
+        of_likeness(lookalike.explain(model, *images, method=method))
+
+
+def test_an_unknown_measure_or_role_is_refused():
+    with pytest.raises(ValueError, match=r"measure: unknown 'angle'.* Known: cosine, distance, structural similarity"):
+        of_likeness(found_signs("angle"))
+    with pytest.raises(ValueError, match="role=2 must be 0, the query, or 1"):
+        of_likeness(found_signs("cosine"), 2)
