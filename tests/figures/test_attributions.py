@@ -12,7 +12,7 @@ from lookalike.figures.avsl.graph import GRAPH
 from lookalike.figures.avsl.histograms import HISTOGRAMS
 from lookalike.figures.avsl.triplet import TRIPLET
 from lookalike.figures.diml.transport import TRANSPORT
-from lookalike.figures.parts.decided import findings
+from lookalike.figures.parts.caption import findings
 from lookalike.figures.parts.form import Run
 from lookalike.figures.sam.domains import DOMAINS
 from lookalike.files import write_tensors

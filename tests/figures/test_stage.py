@@ -10,8 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from lookalike.figures import FIGURES
-from lookalike.figures.parts.caption import caption, origin, told
-from lookalike.figures.parts.decided import findings
+from lookalike.figures.parts.caption import caption, findings, origin, told
 from lookalike.figures.parts.form import Check, Run
 from lookalike.figures.parts.style import LOOKS, SETTINGS, WIDTH, entitle, panels, save, style
 from lookalike.plan.figures import figure_runs, read_figures

@@ -8,13 +8,11 @@ import pandas as pd
 import pytest
 
 from figure_checks import mean
-from lookalike.figures.avsl.sweeps import EDGES
-from lookalike.figures.contextual.sweeps import check_weights
-from lookalike.figures.diml.sweeps import check_candidates
-from lookalike.figures.parts.decided import findings
+from lookalike.figures.parts.caption import findings
 from lookalike.figures.parts.form import Check, Run
-from lookalike.figures.parts.measured import read_measured
+from lookalike.figures.parts.series import read_measured
 from lookalike.figures.parts.trends import always, best_within, flat, highest, mostly, over_seeds, rising, table
+from lookalike.figures.sweeps import EDGES, check_candidates, check_weights
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.stages.figures import figures

@@ -1,8 +1,9 @@
 """Figures with experimental content: data first, picture second.
 
 ``params/figures.yaml`` says what each figure shows, what the paper claims about it and which runs it reads. `FIGURES`
-names what computes and draws it, in a folder per paper; figures of one kind share one entry. ``parts`` holds what they
-have in common: ``form`` is what such a module offers, ``style`` how all of them look, ``caption`` the words beside.
+names what computes and draws it, in a folder per paper and, where one thing is varied, in ``sweeps``; figures of one
+kind share one entry. ``parts`` holds what they have in common: ``form`` is what such a module offers, ``style`` how all
+of them look, ``caption`` the words beside.
 """
 
 from __future__ import annotations
@@ -10,32 +11,34 @@ from __future__ import annotations
 from lookalike.figures.avsl.fluctuation import FLUCTUATION
 from lookalike.figures.avsl.graph import GRAPH
 from lookalike.figures.avsl.histograms import HISTOGRAMS
-from lookalike.figures.avsl.sweeps import EDGES, MOMENTUM, SIZE
 from lookalike.figures.avsl.triplet import TRIPLET
-from lookalike.figures.contextual.convergence import CONVERGENCE
-from lookalike.figures.contextual.curves import CURVES_OVER_EPOCHS
+from lookalike.figures.contextual.convergence import CONVERGENCE, CURVES_OVER_EPOCHS
 from lookalike.figures.contextual.decomposability import DECOMPOSABILITY
 from lookalike.figures.contextual.distances import DISTANCES
-from lookalike.figures.contextual.moving_point import MOVING_POINT
-from lookalike.figures.contextual.rings import RINGS
 from lookalike.figures.contextual.scalability import SCALABILITY
 from lookalike.figures.contextual.surrogates import SURROGATE_GRID, SURROGATES
-from lookalike.figures.contextual.sweeps import (
-    DETACHED,
-    ROBUSTNESS,
-    SEEN_LOSSES,
-    SEEN_WEIGHTS,
-    TUNING,
-    VARIANTS,
-    WEIGHTS,
-)
-from lookalike.figures.diml.sweeps import CANDIDATES, GRID_SIDE
+from lookalike.figures.contextual.toy_problems import MOVING_POINT, RINGS
 from lookalike.figures.diml.transport import TRANSPORT
 from lookalike.figures.parts.form import Figure
 from lookalike.figures.sam.domains import DOMAINS
 from lookalike.figures.sam.gradcam import GRAD_CAM
 from lookalike.figures.sam.segmentations import SEGMENTATIONS
-from lookalike.figures.sam.sweeps import MASK, MINING
+from lookalike.figures.sweeps import (
+    CANDIDATES,
+    DETACHED,
+    EDGES,
+    GRID_SIDE,
+    MASK,
+    MINING,
+    MOMENTUM,
+    ROBUSTNESS,
+    SEEN_LOSSES,
+    SEEN_WEIGHTS,
+    SIZE,
+    TUNING,
+    VARIANTS,
+    WEIGHTS,
+)
 
 FIGURES: dict[str, Figure] = {
     "avsl_5a": EDGES,

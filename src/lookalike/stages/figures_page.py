@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lookalike.figures.parts.caption import caption
-from lookalike.figures.parts.decided import Finding, findings
+from lookalike.figures.parts.caption import Finding, caption, findings
 from lookalike.figures.parts.form import Check
 from lookalike.files import read_json, write_text
 from lookalike.statistics.decisions import LOOKS, MARGIN, RATES

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from lookalike.figures.contextual.scalability import checks, data
-from lookalike.figures.parts.decided import findings
+from lookalike.figures.parts.caption import findings
 
 CONTEXTUAL = {"name": "contextual", "k": 4, "eps": 0.05, "lam": 1.0, "gamma": 0.0}
 CONTEXTUAL |= {"target_similarity": 0.3, "positive_margin": 0.75, "negative_margin": 0.6}

@@ -10,7 +10,7 @@ from figure_checks import so
 from lookalike.data import read_manifest
 from lookalike.data.readers.cub import TOP
 from lookalike.figures.parts.form import Run
-from lookalike.figures.parts.trained import read_pictures
+from lookalike.figures.parts.networks import read_pictures
 from lookalike.figures.sam.gradcam import GRAD_CAM, METHODS, QUESTIONS, near_parts
 from trainings import CROP, save, write_dataset
 

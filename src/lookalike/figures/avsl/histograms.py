@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from lookalike.figures.parts.form import Check, Figure, Run
-from lookalike.figures.parts.trained import read_pictures, read_trained
+from lookalike.figures.parts.networks import read_pictures, read_trained
 from lookalike.figures.parts.trends import least
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.networks import Pictures, read_pictures, read_trained
 from lookalike.figures.parts.tiles import cells, colour_bar, grid, photograph, tile, under
-from lookalike.figures.parts.trained import Pictures, read_pictures, read_trained
 from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation

@@ -10,9 +10,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from lookalike.figures.parts.embeddings import read_embeddings
 from lookalike.figures.parts.form import Check, Figure, Run
-from lookalike.figures.parts.measured import plot_means, widen
+from lookalike.figures.parts.networks import read_embeddings
+from lookalike.figures.parts.series import plot_means, widen
 from lookalike.figures.parts.trends import best_within, highest, over_seeds
 from lookalike.methods.contextual.loss import contextual_loss, contrastive_loss
 from lookalike.methods.contextual.products import cosine_similarity

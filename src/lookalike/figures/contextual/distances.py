@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from lookalike.figures.parts.embeddings import read_embeddings
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.networks import read_embeddings
 from lookalike.figures.parts.trends import over_seeds
 
 if TYPE_CHECKING:

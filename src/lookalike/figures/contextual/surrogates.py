@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.figures.parts.form import Check, Figure, Run
-from lookalike.figures.parts.measured import plot_means, widen
+from lookalike.figures.parts.series import plot_means, widen
 from lookalike.figures.parts.trends import best_within
 from lookalike.files import read_json
 

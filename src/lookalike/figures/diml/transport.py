@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.networks import read_pictures, read_trained
 from lookalike.figures.parts.tiles import TILE_PX, cells, colour_bar, grid, photograph, tile, under
-from lookalike.figures.parts.trained import read_pictures, read_trained
 from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.diml.matching import Match
 from lookalike.methods.diml.model import DIML

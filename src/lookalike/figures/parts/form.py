@@ -48,7 +48,7 @@ class Check:
     """One thing that the paper says of a figure, held against the data.
 
     What differs from training to training is a number per seed, so taken that the claim is a mean above zero, or
-    several such; `lookalike.figures.parts.decided` decides all checks together.
+    several such; `lookalike.figures.parts.caption` decides all checks together.
 
     Attributes:
         says: what is said and what was found, with its numbers.

@@ -9,8 +9,8 @@ import pandas as pd
 import torch
 
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.networks import of_each, read_pictures, read_trained, share_on
 from lookalike.figures.parts.tiles import PAGE_WIDTH, cells, colour_bar, grid, photograph, tile, under
-from lookalike.figures.parts.trained import of_each, read_pictures, read_trained, share_on
 from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from lookalike.data.readers import KEYPOINT_READERS
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.networks import Pictures, of_each, read_pictures, read_trained, share_on
 from lookalike.figures.parts.tiles import cells, colour_bar, grid, photograph, tile, under
-from lookalike.figures.parts.trained import Pictures, of_each, read_pictures, read_trained, share_on
 from lookalike.figures.parts.trends import over_seeds
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from lookalike.data.readers.pascal5i import CLASSES
 from lookalike.figures.parts.form import Check, Figure, Run
+from lookalike.figures.parts.networks import read_trained
 from lookalike.figures.parts.tiles import PAGE_WIDTH, TILE_PX, cells, colour_bar, grid, painted, tile, under, whole
-from lookalike.figures.parts.trained import read_trained
 from lookalike.figures.parts.trends import always
 from lookalike.files import read_json
 from lookalike.models.embedder import Embedder

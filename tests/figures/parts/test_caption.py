@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from lookalike.figures.parts.decided import findings
+from lookalike.figures.parts.caption import findings
 from lookalike.figures.parts.form import Check
 from lookalike.figures.parts.trends import always, best_within, flat, mostly
 

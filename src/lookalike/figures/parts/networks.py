@@ -1,4 +1,4 @@
-"""Trained models as figures read them, with the pictures that they are tried on."""
+"""Trained models and embeddings as figures read them, with the pictures that they are tried on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from lookalike.data.pictures import read_picture
 from lookalike.data.readers.cub import BOX
 from lookalike.explanations.quality.annotations import box_masks, seen_boxes, seen_points
 from lookalike.figures.parts.form import Run
+from lookalike.files import read_tensors
 from lookalike.learners.saved import load_model
 from lookalike.metrics.attention import OBJECT
 from lookalike.running.machine import job_device
@@ -133,3 +134,17 @@ def share_on(heat: Tensor, objects: Tensor) -> Tensor:
     """
     pixels = heat.flatten(1).double()
     return (pixels * objects.flatten(1)).sum(dim=1) / pixels.sum(dim=1)
+
+
+def read_embeddings(run: Run, role: str) -> tuple[Tensor, Tensor]:
+    """Embeddings ``(N, D)`` of the best epoch, not normalised, and labels ``(N,)`` of one role.
+
+    Raises:
+        ValueError: if the run has not embedded that role, naming the file and what it holds.
+    """
+    tensors, _ = read_tensors(run.path)
+    name = f"best/{role}/embedding"
+    if name not in tensors:
+        hint = "; embed.training_pictures of its recipe must be true" if role == "train" else ""
+        raise ValueError(f"{run.path} holds no {name}{hint}; it holds {', '.join(sorted(tensors))}")
+    return tensors[name], tensors[f"labels/{role}"]

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from lookalike.figures.parts.form import Run
-from lookalike.figures.parts.measured import HIGHEST, SPAN, read_measured, widen
+from lookalike.figures.parts.series import HIGHEST, SPAN, read_measured, widen
 
 
 @pytest.mark.parametrize("values", [(99.92, 100.0), (0.0, 0.3), (70.0, 71.0)])

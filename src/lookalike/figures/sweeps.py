@@ -1,4 +1,4 @@
-"""What the paper of the contextual loss varies: weights, its own settings, noise, and its parts."""
+"""What the four papers vary, and what they claim of it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,65 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.figures.contextual.seen import SEEN, UNSEEN, draw_losses, draw_weights
-from lookalike.figures.contextual.variants import FULL, NAMES, draw_variants
+from lookalike.figures.contextual.ablation import FULL, NAMES, SEEN, UNSEEN, draw_losses, draw_variants, draw_weights
 from lookalike.figures.parts.form import Check, Figure
-from lookalike.figures.parts.measured import best, read_measured, shown
-from lookalike.figures.parts.one_at_a_time import Panels, varied
-from lookalike.figures.parts.one_axis import Lines
-from lookalike.figures.parts.trends import always, best_within, compared, flat, groups, highest, mostly, rising, table
+from lookalike.figures.parts.series import Lines, Panels, best, read_measured, shown, varied
+from lookalike.figures.parts.trends import (
+    always,
+    best_within,
+    compared,
+    flat,
+    groups,
+    highest,
+    least,
+    mostly,
+    rising,
+    table,
+    value_range,
+)
 
+POWERS = (8, 32, 128, 512)
+SHARES = (0, 0.5, 1)
 FLAT = 2.0  # points of R@1 within which a sweep counts as flat
 RANKED = {"contextual": "Contextual", "contrastive_cosine": "Contrastive", "roadmap": "ROADMAP"}
 NOISES = {"wrong labels": "wrong labels (%)", "wrong pictures": "wrong pictures (%)", "classes": "classes (%)"}
 SETTINGS = {"eps": "ε", "gamma": "γ", "target": "s̃"}
-SHARES = (0, 0.5, 1)
+SATURATED = 0.5  # points of P@1 that more candidates may still bring
+LOSSES = {"margin": "Margin", "multi_similarity": "Multi-Similarity"}
+
+
+def check_edges(frame: pd.DataFrame) -> list[Check]:
+    """R@1 rises with k, and less and less."""
+    values = table(best(frame), "k", "R@1")
+    half = len(values) // 2
+    first, second = values.iloc[half] - values.iloc[0], values.iloc[-1] - values.iloc[half]
+    says = (
+        f"it rises beyond k = {values.index[half]:g}, by less than up to there: {second.mean():+.1f} against "
+        f"{first.mean():+.1f} points"
+    )
+    return [rising(values, "R@1 rises with k"), always([second, first - second], says)]
+
+
+def check_size(frame: pd.DataFrame) -> list[Check]:
+    """R@1 rises with the embedding size."""
+    return [rising(table(best(frame), "r", "R@1"), "R@1 rises with the embedding size")]
+
+
+def check_momentum(frame: pd.DataFrame) -> list[Check]:
+    """Momentum helps, and 0.5 is the best of those printed."""
+    values = table(best(frame), "gamma", "R@1")
+    return [
+        compared(values, 0.5, 0.0, "R@1 is higher with momentum 0.5 than without"),
+        compared(values, 0.5, 0.95, "R@1 is higher with momentum 0.5 than with 0.95"),
+        value_range(values, "R@1", "γ"),
+    ]
+
+
+EDGES = Figure(read_measured, Lines("k", "k of 512 nodes", ("R@1", "MAP@R"), logarithmic=2, ticks=POWERS), check_edges)
+SIZE = Figure(
+    read_measured, Lines("r", "r, of 512", ("R@1", "MAP@R"), logarithmic=2, ticks=(64, 128, 256, 512)), check_size
+)
+MOMENTUM = Figure(read_measured, Lines("gamma", "momentum γ", ("R@1", "MAP@R"), ticks=SHARES), check_momentum)
 
 
 def check_weights(frame: pd.DataFrame) -> list[Check]:
@@ -135,4 +181,82 @@ DETACHED = Figure(
     read_measured,
     Lines("lambda", "λ", ("R@1",), series="normaliser", ticks=(0.4, 0.7, 1), panel_height=1.6),
     check_detached,
+)
+
+
+def check_candidates(frame: pd.DataFrame) -> list[Check]:
+    """Few candidates bring most of the gain, more than 100 nothing."""
+    tables = [table(rows, "K", "P@1") for _, rows in groups(best(frame), ["dataset", "loss"])]
+    later = pd.DataFrame([values.loc[500] - values.loc[100] for values in tables]).reset_index(drop=True)
+    either_way = pd.concat([later, -later], ignore_index=True)
+    early, late = (sum(values.loc[k] - values.loc[0] for values in tables) / len(tables) for k in (20, 500))
+    return [
+        always([values.loc[100] - values.loc[0] for values in tables], "100 candidates raise P@1"),
+        always(
+            [late, early - late / 2],
+            f"20 candidates bring most of the gain: {early.mean():+.1f} points of P@1 on average, 500 "
+            f"{late.mean():+.1f}",
+        ),
+        least(
+            SATURATED - either_way,
+            f"P@1 is saturated at K = 100: K = 500 differs by at most {SATURATED:g} points",
+            unit="points to spare",
+            margin=0,
+        ),
+    ]
+
+
+def check_grid_side(frame: pd.DataFrame) -> list[Check]:
+    """A finer grid is better, with P@1 of G = 4 above that of a single location."""
+    tables = {key: table(rows, "G", "P@1") for key, rows in groups(best(frame), ["dataset", "loss"])}
+    checked = [
+        always([values.loc[4] - values.loc[1] for values in tables.values()], "P@1 is higher at G = 4 than at 1")
+    ]
+    checked += [
+        rising(values, f"{dataset}, {LOSSES[loss]}: P@1 rises with G") for (dataset, loss), values in tables.items()
+    ]
+    return checked
+
+
+CANDIDATES = Figure(
+    read_measured,
+    Lines("K", "candidates K", ("P@1", "MAP@R"), series="loss", named=LOSSES, ticks=(0, 100, 300, 500)),
+    check_candidates,
+)
+GRID_SIDE = Figure(
+    read_measured,
+    Lines("G", "grid side G", ("P@1", "MAP@R"), series="loss", named=LOSSES, ticks=(1, 2, 4, 7)),
+    check_grid_side,
+)
+
+
+def check_mining(frame: pd.DataFrame) -> list[Check]:
+    """Nothing is claimed but that mining helps."""
+    values = table(best(frame), "gamma", "R@1")
+    return [
+        compared(values, 0.2, 0.0, "R@1 is higher with weight 0.2 than without mining"),
+        value_range(values, "R@1", "γ"),
+    ]
+
+
+def check_mask(frame: pd.DataFrame) -> list[Check]:
+    """Nothing is claimed: how much the constants matter."""
+    means: Any = 100 * best(frame).groupby(["alpha", "beta"])["R@1"].mean()
+    alpha, beta = means.idxmax()
+    says = f"R@1 varies by {means.max() - means.min():.1f} points; it is highest, {means.max():.1f} %, at "
+    return [Check(f"{says}α = {alpha:g}, β = {beta:g}", claimed=False)]
+
+
+MINING = Figure(read_measured, Lines("gamma", "weight of the mining γ", ("R@1", "MAP@R"), ticks=SHARES), check_mining)
+MASK = Figure(
+    read_measured,
+    Lines(
+        "beta",
+        "threshold β",
+        ("R@1", "MAP@R"),
+        series="alpha",
+        named={f"{alpha:g}": f"α = {alpha:g}" for alpha in (5, 10, 30)},
+        ticks=(0.3, 0.5, 0.7),
+    ),
+    check_mask,
 )

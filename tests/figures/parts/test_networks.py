@@ -7,8 +7,8 @@ import torch
 from PIL import ExifTags, Image
 
 from lookalike.figures.parts.form import Run
+from lookalike.figures.parts.networks import Pictures, read_pictures, share_on
 from lookalike.figures.parts.tiles import TILE_PX, cells, grid, photograph
-from lookalike.figures.parts.trained import Pictures, read_pictures, share_on
 from lookalike.figures.sam.gradcam import grad_cam
 from lookalike.training.images import Images
 
