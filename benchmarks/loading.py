@@ -25,8 +25,8 @@ from torchvision.models import squeezenet1_1
 from lookalike.data import decoded as kept_pictures
 from lookalike.data.decoded import DecodedPictures, decoded
 from lookalike.running.jobs import ALLOCATION
+from lookalike.training.evaluation import represent_images
 from lookalike.training.images import Images, Loader, fixed_part, in_order
-from lookalike.training.inference import represent_images
 
 VIEW = {"resize_px": None, "crop_px": 144, "scale": [0.16, 1.0], "ratio": [0.75, 1.333], "flip": 0.5}
 TEST_VIEW = {"resize_px": 164, "crop_px": 144}

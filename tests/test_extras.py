@@ -14,7 +14,7 @@ import lookalike
 for name in dir(lookalike):
     getattr(lookalike, name)
 import lookalike.losses, lookalike.metrics.retrieval, lookalike.sampling.miners, lookalike.sampling.samplers
-import lookalike.models.embedder, lookalike.segmentation, lookalike.learners
+import lookalike.models.embedder, lookalike.segmentation, lookalike.training.methods
 """
 PIECES = """
 import re, pathlib

@@ -22,10 +22,10 @@ PUBLIC = {
     "explain": "lookalike.explanations.choice",
     "explain_files": "lookalike.own.explained",
     "export_model": "lookalike.own.export",
-    "load": "lookalike.learners.saved",
+    "load": "lookalike.training.model_file",
     "open_gallery": "lookalike.own.search",
     "open_model": "lookalike.own.models",
-    "transform_of": "lookalike.learners.saved",
+    "transform_of": "lookalike.training.model_file",
 }
 
 HEAVY = "print(*sorted({'torch', 'torchvision', 'numpy'} & set(sys.modules)))"

@@ -2,8 +2,6 @@
 
 from lookalike.explanations.choice import explain as explain
 from lookalike.explanations.explanation import Explanation as Explanation
-from lookalike.learners.saved import load as load
-from lookalike.learners.saved import transform_of as transform_of
 from lookalike.methods.avsl.loss import AVSLLoss as AVSLLoss
 from lookalike.methods.avsl.model import AVSL as AVSL
 from lookalike.methods.contextual.loss import ContextualLoss as ContextualLoss
@@ -16,5 +14,7 @@ from lookalike.own.explained import explain_files as explain_files
 from lookalike.own.export import export_model as export_model
 from lookalike.own.models import open_model as open_model
 from lookalike.own.search import open_gallery as open_gallery
+from lookalike.training.model_file import load as load
+from lookalike.training.model_file import transform_of as transform_of
 
 __version__: str

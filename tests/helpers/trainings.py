@@ -10,9 +10,9 @@ import torch
 from PIL import Image
 
 from lookalike.files import write_tensors
-from lookalike.learners import LEARNERS
 from lookalike.settings.layers import merge
 from lookalike.training.learner import Learner
+from lookalike.training.methods import LEARNERS
 
 CROP = 24
 CLASSES = 3

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import torch
 
-from lookalike.learners.scorings import NEED_ALL, SCORINGS
 from lookalike.metrics.retrieval import retrieval_metrics
 from lookalike.metrics.search import COLUMNS, FirstMatches, FirstRank, Search, SearchOfClasses, cosine, over_classes
+from lookalike.training.evaluation import NEED_ALL, SCORINGS
 
 LABELS = {
     "one_class": ([0] * 5, [0] * 6),

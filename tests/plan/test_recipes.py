@@ -9,9 +9,6 @@ from dataclasses import fields
 
 import pytest
 
-from lookalike.learners import LEARNERS
-from lookalike.learners.representations import REPRESENTATIONS
-from lookalike.learners.scorings import SCORINGS
 from lookalike.losses import LOSSES
 from lookalike.losses.base import BatchLoss
 from lookalike.methods import METHODS
@@ -26,6 +23,8 @@ from lookalike.settings.layers import Layer, merge
 from lookalike.settings.model import checked
 from lookalike.settings.scales import Scale
 from lookalike.sources import code
+from lookalike.training.evaluation import REPRESENTATIONS, SCORINGS
+from lookalike.training.methods import LEARNERS
 from projects import ROOT, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}

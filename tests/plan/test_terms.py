@@ -5,13 +5,14 @@ import time
 import pytest
 import torch
 
-from lookalike.learners import LEARNERS
+
 from lookalike.plan.origin import terms_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.terms import RATES, TERMS, has_part, row_costs, warm_query_ms
 from lookalike.plan.timings import PASSES, SHORT_S, warm_file, warm_seconds, write_warm
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
+from lookalike.training.methods import LEARNERS
 
 OWN = {"name": "mine", "datasets": {"birds": {"layout": "folder", "folder": "birds"}}}
 EMBEDDING = {

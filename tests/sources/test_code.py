@@ -321,16 +321,16 @@ def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan, befor
 
 
 def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, plan, before):
-    (real / "learners" / "new.py").write_text("class NewLearner:\n    pass\n")
+    (real / "training" / "methods" / "new.py").write_text("class NewLearner:\n    pass\n")
     edit(real / "methods" / "__init__.py", '"sam": SAM}', '"sam": SAM, "new": SAM}')
     edit(real / "methods" / "diml" / "__init__.py", "keeps_locations=True", "keeps_locations=True, has_attention=True")
     for path, last in (
-        ("learners/representations.py", '"random_vectors": random_vectors,'),
-        ("learners/scorings.py", '"structural_matching": structural_matching,'),
+        ("training/evaluation.py", '"random_vectors": random_vectors,'),
+        ("training/evaluation.py", '"structural_matching": structural_matching,'),
     ):
         edit(real / path, last, f'{last.rstrip(",")}, "new": NewLearner,')
         text = (real / path).read_text()
-        imported = "from lookalike.learners.new import NewLearner\n"
+        imported = "from lookalike.training.methods.new import NewLearner\n"
         (real / path).write_text(text.replace("from lookalike", f"{imported}from lookalike", 1))
     assert changed(plan, before) == set()
 

@@ -9,7 +9,6 @@ from PIL import Image
 
 from lookalike.data import read_manifest, write_manifest
 from lookalike.files import write_tensors
-from lookalike.learners.saved import load
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
@@ -17,6 +16,7 @@ from lookalike.sampling.miners.tuples import draw_triplets
 from lookalike.stages import attribute as stage
 from lookalike.stages.attribute import attribute
 from lookalike.training.images import Images, batches
+from lookalike.training.model_file import load
 from lookalike.training.roles import read_role
 from slow_attention import described_slowly
 from trainings import CROP, learner, section, write_dataset

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from lookalike.files import read_tensors, unpacked_names, write_tensors
-from lookalike.learners.saved import load
 from lookalike.stages import embed as embedding
 from lookalike.stages.embed import embed
 from lookalike.training.images import Images, batches
+from lookalike.training.model_file import load
 from lookalike.training.roles import read_role
 from trainings import learner, section, write_dataset
 

@@ -12,10 +12,10 @@ from figurines import PRESETS, write_figurines
 from lookalike.data import read_layout, read_manifest, read_picture, write_manifest
 from lookalike.explanations.quality.annotations import Parts, read_annotations
 from lookalike.explanations.quality.measures import Triplets, explainer, measured, scores_of
-from lookalike.learners.saved import load_model
 from lookalike.stages import explain as stage
 from lookalike.stages.explain import explain
 from lookalike.training.images import transform
+from lookalike.training.model_file import load_model
 from trainings import save, write_dataset
 
 PROTOCOL = {"seed": 4, "grid": 6, "steps": 3, "substitutes": ["mean"]}

@@ -12,7 +12,6 @@ from PIL import Image
 from lookalike.data import write_manifest
 from lookalike.data.pictures import read_picture
 from lookalike.data.readers.pascal5i import read_mask
-from lookalike.learners.saved import load
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.segmentation import iou_counts, mean_iou
 from lookalike.segmentation.attention import episode_maps
@@ -21,6 +20,7 @@ from lookalike.segmentation.episodes import read_episodes
 from lookalike.stages.episodes import episodes
 from lookalike.stages.segment import segment
 from lookalike.training.images import DEVIATION, MEAN
+from lookalike.training.model_file import load
 from segmented import GRABCUT, SETTINGS, write_segmented
 from tracked import runs_in
 from trainings import CROP

@@ -1,4 +1,7 @@
-"""Training continues where it was killed, and with nothing else."""
+"""Training continues where it was killed, and with nothing else.
+
+What makes a training quicker changes nothing but the rounding, and is asked for by name.
+"""
 
 import itertools
 import os
@@ -10,11 +13,14 @@ import pytest
 import torch
 from PIL import Image
 
-from lookalike.learners import LEARNERS
+from lookalike.models.backbones import Trunk
 from lookalike.sampling.samplers import build_sampler
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.images import Images, Loader
-from lookalike.training.loop import fit, seed_everything
+from lookalike.training.loop import accelerate, fit, seed_everything
+from lookalike.training.methods import LEARNERS
+from trainings import CROP, METHODS, batch
+from trainings import learner as build
 
 VIEW = {"resize_px": 28, "crop_px": 24, "scale": [0.5, 1.0], "ratio": [0.8, 1.25], "flip": 0.5}
 SETTINGS = {
@@ -52,7 +58,7 @@ def pictures(tmp_path_factory):
 
 
 # Every method, and losses with parameters and with miners of their own.
-METHODS = {
+TRAINED = {
     "margin": {"loss": {"name": "margin"}},
     "proxy_anchor": {"loss": {"name": "proxy_anchor"}},
     "projected": {"loss": {"name": "triplet_distance"}, "projector": {"width": 12}},
@@ -66,7 +72,7 @@ METHODS = {
 def run(pictures, resume, *, method="projected", kill_after=None, scores=(), settings=SETTINGS):
     seed_everything(7)
     labels = torch.arange(24) % 6
-    settings = {**settings, **METHODS[method]}
+    settings = {**settings, **TRAINED[method]}
     learner = LEARNERS[settings["method"]["name"]](settings, classes=6)
     sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
     scores = iter(scores)
@@ -81,7 +87,7 @@ def run(pictures, resume, *, method="projected", kill_after=None, scores=(), set
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TRAINED)
 @pytest.mark.parametrize("kill_after", [2, 3])
 def test_a_resumed_training_ends_with_the_weights_of_an_unbroken_one(pictures, tmp_path, method, kill_after):
     unbroken = run(pictures, ResumeFile(tmp_path / "unbroken", "x"), method=method)
@@ -164,7 +170,7 @@ def test_a_training_ends_when_its_score_collapses(pictures, tmp_path):
 
 def test_the_trunk_rests_during_warm_up(pictures, tmp_path):
     seed_everything(7)
-    start = LEARNERS["embedder"]({**SETTINGS, **METHODS["projected"]}, classes=6).model.state_dict()
+    start = LEARNERS["embedder"]({**SETTINGS, **TRAINED["projected"]}, classes=6).model.state_dict()
     settings = {**SETTINGS, "budget": {**SETTINGS["budget"], "epochs": 1}}
     fitted = run(pictures, ResumeFile(tmp_path / "state", "x"), settings=settings)
     assert torch.equal(fitted.last["model.trunk.stages.stage1.0.weight"], start["trunk.stages.stage1.0.weight"])
@@ -184,7 +190,7 @@ def test_a_diverging_training_says_so(pictures, tmp_path):
 
 def diverging(pictures, resume, *, after, said="training diverged"):
     """A training whose loss is no number from a batch on, and what it says."""
-    settings = {**SETTINGS, **METHODS["margin"]}
+    settings = {**SETTINGS, **TRAINED["margin"]}
 
     class Diverging(LEARNERS["embedder"]):
         taken = 0
@@ -231,7 +237,7 @@ def test_a_loading_process_that_dies_ends_the_training_and_its_state_is_kept(pic
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().__getitem__(asked)
 
-    labels, settings = torch.arange(24) % 6, {**SETTINGS, **METHODS["margin"]}
+    labels, settings = torch.arange(24) % 6, {**SETTINGS, **TRAINED["margin"]}
     sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
     loader = Loader(Dying(pictures, VIEW), device=torch.device("cpu"), workers=1)
     resume = ResumeFile(tmp_path / "state", "x", every_s=3600)
@@ -255,3 +261,72 @@ def test_a_clock_that_goes_backwards_changes_nothing(pictures, tmp_path, monkeyp
     found = run(pictures, ResumeFile(tmp_path / "backwards", "x", every_s=0.001))
     assert found.history == expected.history
     assert all(torch.equal(found.last[name], expected.last[name]) for name in expected.last)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_methods_trunk_is_compiled_and_its_state_keeps_its_names(method, monkeypatch):
+    learner = build(method)
+    before = list(learner.state_dict())
+    compiled = []
+    monkeypatch.setattr(Trunk, "compile", lambda trunk: compiled.append(trunk))
+    accelerate(learner.model, [])
+    assert compiled == []
+    accelerate(learner.model, ["compile"])
+    assert len(compiled) == 1
+    assert list(learner.state_dict()) == before
+
+
+def test_cudnn_tries_its_kernels_only_when_asked(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    learner = build("embedder")
+    accelerate(learner.model, ["compile"])
+    assert not torch.backends.cudnn.benchmark
+    accelerate(learner.model, ["cudnn_benchmark"])
+    assert torch.backends.cudnn.benchmark
+
+
+def test_a_learner_computes_in_the_half_precision_that_was_asked_for():
+    for settings, enabled, kind in (
+        ({}, False, torch.float16),
+        ({"mixed_precision": True}, True, torch.float16),
+        ({"acceleration": ["bfloat16"]}, True, torch.bfloat16),
+    ):
+        learner = build("embedder", settings)
+        assert (learner.mixed_precision, learner.half_type) == (enabled, kind)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_searches_between_epochs_compute_in_the_precision_of_the_training(method, monkeypatch):
+    built = build(method).eval()
+    images = torch.randn(4, 3, CROP, CROP, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected, found = built.represent(built.model, images), built.searched(built.model, images)
+        assert all(
+            torch.equal(expected[name], found[name]) for name in expected
+        )  # full precision, as recipes of the CPU
+        # What a recipe with mixed precision gets on CUDA, on the processor here.
+        monkeypatch.setattr(built, "half_precision", lambda images: torch.autocast("cpu", torch.bfloat16))
+        halved = built.searched(built.model, images)
+    assert halved.keys() == expected.keys()
+    assert all(each.dtype == torch.float32 for each in halved.values())
+    assert any(not torch.equal(expected[name], halved[name]) for name in expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_processor_learns_in_bfloat16_when_asked_and_never_in_float16(method):
+    images, labels = batch()
+    losses = {}
+    for name, over in {
+        "full": {},
+        "mixed": {"mixed_precision": True},
+        "bfloat16": {"acceleration": ["bfloat16"]},
+    }.items():
+        learner = build(method, over)
+        loss = learner(images, labels)
+        loss.backward()
+        losses[name] = loss.item()
+        assert {each.dtype for each in learner.parameters()} == {torch.float32}
+        gradients = [each.grad for each in learner.parameters() if each.grad is not None]
+        assert gradients and all(each.isfinite().all() for each in gradients)
+    assert losses["mixed"] == losses["full"] != losses["bfloat16"]
+    assert losses["bfloat16"] == pytest.approx(losses["full"], rel=0.05)

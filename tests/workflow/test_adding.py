@@ -148,7 +148,7 @@ def test_a_method_takes_three_files_and_a_recipe():
     files = [file for _, file, _ in blocks() if f"`{file}`" in section]
     code = {file for file in files if file.startswith("src/") and not file.endswith("method.py")}
     assert code == {
-        "src/lookalike/learners/unit.py",
+        "src/lookalike/training/methods/unit.py",
         "src/lookalike/methods/unit.py",
         "src/lookalike/methods/__init__.py",
     }

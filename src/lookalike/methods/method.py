@@ -24,13 +24,13 @@ class Method:
 
     Attributes:
         learner: class that trains it, one of `lookalike.training.learner.Learner`.
-        scorings: how its representations can be compared, of ``lookalike.learners.scorings``; its own first.
+        scorings: how its representations can be compared, of ``lookalike.training.evaluation``; its own first.
         options: definitions whose arguments ``train.method`` may set.
         losses: dictionary of the losses that it can be trained with.
         without: names of these that it cannot take.
         loss_options: definitions whose arguments ``train.loss`` may set beside those of the loss.
         needs_loss: whether nothing can be done with it untrained.
-        representations: what can be kept of a picture, of ``lookalike.learners.representations``.
+        representations: what can be kept of a picture, of ``lookalike.training.evaluation``.
         keeps_locations: whether its own representation holds regions, which structural matching needs.
         is_structured: whether its own representation is more than one vector of the embedding's size, which it then
             has to be told and which cannot be cut to stripes.

@@ -16,13 +16,13 @@ from torchvision import models
 
 from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
-from lookalike.learners.saved import load_model
 from lookalike.models.backbones import BACKBONES, build_network
 from lookalike.models.embedder import Embedder
 from lookalike.own.asked import UNTRAINED, check_model, weights_of
 from lookalike.own.of_timm import TimmTrunk, timm_names
 from lookalike.settings.layers import canonical
 from lookalike.training.images import transform
+from lookalike.training.model_file import load_model
 
 PUBLISHED = "IMAGENET1K_V1"  # never DEFAULT, which changes with the version
 CROP_PX, RESIZE_PX = 224, 256  # what torchvision's weights are published for

@@ -59,9 +59,9 @@ def check_recipe(sections: Tree, place: str) -> Recipe:
     _check_part(
         recipe.embed.representation,
         f"{place}, embed.representation",
-        "lookalike.learners.representations:REPRESENTATIONS",
+        "lookalike.training.evaluation:REPRESENTATIONS",
     )
-    _check_part(recipe.evaluate.scoring, f"{place}, evaluate.scoring", "lookalike.learners.scorings:SCORINGS")
+    _check_part(recipe.evaluate.scoring, f"{place}, evaluate.scoring", "lookalike.training.evaluation:SCORINGS")
     # Stripes stand in no dictionary: unlike the others they need a number, and a head of their own.
     poolings = [*keys_of("lookalike.models.embedder", "POOLINGS"), "stripes"]
     _require_listed(

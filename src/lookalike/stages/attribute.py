@@ -9,7 +9,6 @@ from torch import Tensor
 
 from lookalike.data import read_manifest
 from lookalike.files import write_json
-from lookalike.learners.saved import load_model, training_facts
 from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
 from lookalike.methods.sam.model import SimilarityAttention
@@ -19,6 +18,7 @@ from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
 from lookalike.sampling.miners.tuples import draw_triplets
 from lookalike.training.images import Images, batches, in_order
+from lookalike.training.model_file import load_model, training_facts
 from lookalike.training.roles import read_role, test_roles
 
 TRIPLETS, SEED = 500, 0  # the same list for all recipes and all seeds of their trainings

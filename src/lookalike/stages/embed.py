@@ -10,16 +10,14 @@ import torch
 from torch import nn
 
 from lookalike.files import packed_names, write_tensors
-from lookalike.learners import LEARNERS
-from lookalike.learners.representations import REPRESENTATIONS
-from lookalike.learners.saved import load_model, training_facts
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.plan.timings import warm_seconds, write_warm
 from lookalike.running.machine import job_device
-from lookalike.training.decoding import Decoder
-from lookalike.training.images import Images, Loader
-from lookalike.training.inference import represent_images
+from lookalike.training.evaluation import REPRESENTATIONS, represent_images
+from lookalike.training.images import Decoder, Images, Loader
 from lookalike.training.learner import Tensors, named
+from lookalike.training.methods import LEARNERS
+from lookalike.training.model_file import load_model, training_facts
 from lookalike.training.roles import embedded_roles, read_role, split_facts
 
 

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from lookalike.data.roles import NO_LABEL, UNLABELLED
 from lookalike.files import read_tensors, replacing, write_json
-from lookalike.learners.saved import load_model
-from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.clustering import nmi
 from lookalike.metrics.definitions import Levels
 from lookalike.metrics.names import CHECKPOINTS, ON_TRAINING
@@ -23,7 +21,9 @@ from lookalike.metrics.search import COLUMNS, Search, SearchOfClasses
 from lookalike.plan.timings import warm_seconds, write_warm
 from lookalike.running.machine import job_device
 from lookalike.tracking import log_scores
+from lookalike.training.evaluation import READ_THE_MODEL, SCORINGS
 from lookalike.training.learner import named
+from lookalike.training.model_file import load_model
 
 OF_VECTORS = ("cosine",)  # scorings that compare a vector with a vector, which is what k-means groups
 

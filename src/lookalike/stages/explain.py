@@ -16,10 +16,10 @@ from lookalike.explanations.quality.annotations import Annotations, read_annotat
 from lookalike.explanations.quality.measures import CONTROLS, Triplets, explainer, measured, scores_of
 from lookalike.explanations.quality.parts import ALPHAS
 from lookalike.files import write_json
-from lookalike.learners.saved import load_model, training_facts
 from lookalike.running.machine import job_device
 from lookalike.stages.triplets import ROLES
 from lookalike.training.images import Images, batches, in_order
+from lookalike.training.model_file import load_model, training_facts
 
 BATCH = 25  # triplets at once; each batch has draws of its own
 DRAWS = 3  # seeds that `measured` takes, counted from the one it is given

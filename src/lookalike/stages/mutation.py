@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.files import read_json, write_json, write_text
-from lookalike.learners.traces.comparison import trace_difference
-from lookalike.learners.traces.mutated import mutated_traces
+from lookalike.training.traces.comparison import trace_difference
+from lookalike.training.traces.mutation import mutated_traces
 
 
 def mutation(

@@ -14,15 +14,15 @@ from lookalike.data.roles import UNLABELLED
 from lookalike.explanations.choice import explain
 from lookalike.explanations.shown import Shown, maps_of_nodes, shown_pair
 from lookalike.files import json_text, read_tensors, unpacked_names, write_text
-from lookalike.learners.saved import load_model
-from lookalike.learners.scorings import NEED_ALL, SCORINGS
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.scoring import ordered_by
 from lookalike.metrics.search import FirstMatches
 from lookalike.running.machine import job_device
 from lookalike.stages.evaluate import representation, searching_roles, with_unlabelled
+from lookalike.training.evaluation import NEED_ALL, SCORINGS
 from lookalike.training.images import Images, batches
 from lookalike.training.learner import named
+from lookalike.training.model_file import load_model
 
 CHECKPOINT = "best"
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pandas as pd
 
 from lookalike.files import json_text, read_json, read_json_value, write_text
-from lookalike.learners.traces.comparison import as_text, trace_differences
 from lookalike.reports.regression import compare, compare_printed, lost
 from lookalike.reports.tolerance import FEWEST, measured_cells, reference_cells
 from lookalike.statistics.verdict import OF_NUMBERS, counted
+from lookalike.training.traces.comparison import as_text, trace_differences
 
 
 def regression(

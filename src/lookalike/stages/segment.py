@@ -13,7 +13,6 @@ import torch
 
 from lookalike.data.checksums import file_digest
 from lookalike.files import write_json
-from lookalike.learners.saved import load_model, training_facts
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
@@ -22,6 +21,7 @@ from lookalike.segmentation.episodes import read_episodes
 from lookalike.segmentation.regions import episode_counts, mask_paths
 from lookalike.segmentation.scores import scored
 from lookalike.tracking import log_scores
+from lookalike.training.model_file import load_model, training_facts
 
 
 def segment(

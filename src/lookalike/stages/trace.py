@@ -16,11 +16,6 @@ import pandas as pd
 import torch
 
 from lookalike.files import read_json, read_tensors, write_json
-from lookalike.learners.saved import load_model
-from lookalike.learners.traces.draws import same_everywhere
-from lookalike.learners.traces.pictures import write_pictures, write_scenes
-from lookalike.learners.traces.scores import PAIRS, watched_scores
-from lookalike.learners.traces.steps import gradient_norms
 from lookalike.models.embedder import Embedder
 from lookalike.paths import PACKAGE, episodes_of
 from lookalike.segmentation.attention import attend
@@ -30,6 +25,9 @@ from lookalike.stages.episodes import episodes
 from lookalike.stages.evaluate import evaluate, representation, search_of, searching_roles
 from lookalike.stages.segment import segment
 from lookalike.stages.train import train
+from lookalike.training.model_file import load_model
+from lookalike.training.traces.comparison import PAIRS, gradient_norms, watched_scores
+from lookalike.training.traces.inputs import same_everywhere, write_pictures, write_scenes
 
 SEED = 0
 # An epoch is one batch, so that its loss is that of the step; a method that rests in its first epoch does so here.

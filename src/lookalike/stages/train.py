@@ -14,19 +14,17 @@ from torch import Tensor
 
 from lookalike.data.checksums import weights_digest
 from lookalike.files import replacing, write_tensors
-from lookalike.learners import LEARNERS
 from lookalike.metrics.search import FirstRank, Search
 from lookalike.running.machine import job_device
 from lookalike.settings.layers import canonical
 from lookalike.sampling.samplers import build_sampler
 from lookalike.tracking import Tracked
-from lookalike.training.acceleration import accelerate
 from lookalike.training.checkpoint import ResumeFile
-from lookalike.training.decoding import Decoder
-from lookalike.training.images import Images, Loader
-from lookalike.training.inference import SEARCHED_AT_ONCE, represent_images
+from lookalike.training.evaluation import SEARCHED_AT_ONCE, represent_images
+from lookalike.training.images import Decoder, Images, Loader
 from lookalike.training.learner import Learner, named
-from lookalike.training.loop import Fit, fit, seed_everything
+from lookalike.training.loop import Fit, accelerate, fit, seed_everything
+from lookalike.training.methods import LEARNERS
 from lookalike.training.noise import disturbed
 from lookalike.training.roles import pictures_of_super, read_role, test_roles
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
 import torch
+import torchvision
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
@@ -15,8 +19,9 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
 
-from lookalike.data.decoded import DecodedPictures, fixed_keys
+from lookalike.data.decoded import GB, DecodedPictures, decoded, fixed_keys
 from lookalike.data.pictures import as_rgb, read_picture
+from lookalike.parameters import canonical
 
 # Mean and deviation of ImageNet's colours, which all pretrained networks here expect.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -205,3 +210,50 @@ def picture_seed(seed: int, batch: int, position: int) -> int:
 def in_order(count: int, batch_size: int) -> list[list[int]]:
     """Indices ``0 .. count - 1`` in order, in batches."""
     return [list(range(start, min(start + batch_size, count))) for start in range(0, count, batch_size)]
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes pictures unless an earlier run did.
+
+    Attributes:
+        folder: folder of the decoded pictures; empty to decode pictures whenever they are read.
+        limit_gb: what those of one split and view may take; beyond it they are decoded whenever they are read.
+        threads: number of pictures decoded at the same time.
+    """
+
+    folder: str = ""
+    limit_gb: float = 0.0
+    threads: int = 1
+
+    def pictures(
+        self, paths: Sequence[Path], view: Mapping[str, Any], *, manifest: Path | str, root: Path | str
+    ) -> list[DecodedPictures]:
+        """Pictures of one split as the fixed part of a view leaves them.
+
+        Args:
+            paths: files of the pictures.
+            view: how pictures become images, see `Images`.
+            manifest: CSV with the split, whose contents tell whether pictures are still the same.
+            root: folder of the pictures.
+
+        Returns:
+            What `Images` takes; nothing where pictures are not kept.
+
+        Raises:
+            ValueError: naming the first picture that cannot be read.
+        """
+        if not self.folder or not self.limit_gb:
+            return []
+        identity = {
+            "manifest": hashlib.sha256(Path(manifest).read_bytes()).hexdigest(),
+            "paths": [path.relative_to(root).as_posix() for path in paths],
+            "view": fixed_keys(view),
+            "read": "upright",  # as `read_picture` reads them
+            "libraries": [PIL.__version__, torchvision.__version__],
+        }
+        digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:16]
+        folder = Path(self.folder) / f"{Path(manifest).stem}-{digest}"
+        limit = round(self.limit_gb * GB)
+        kept = decoded(paths, folder, fixed_part(view), limit_bytes=limit, threads=self.threads)
+        return [kept] if kept else []

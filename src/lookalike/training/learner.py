@@ -14,7 +14,7 @@ from lookalike.metrics.search import Scoring, cosine
 
 Settings = Mapping[str, Any]
 Tensors = dict[str, Tensor]
-BFLOAT16 = "bfloat16"  # among the ways of `lookalike.training.acceleration`
+BFLOAT16 = "bfloat16"  # among the ways of `lookalike.training.loop`
 
 
 class Learner(nn.Module, ABC):

@@ -1,11 +1,11 @@
-"""The training loop."""
+"""The training loop, and what may make it quicker but rounds otherwise."""
 
 from __future__ import annotations
 
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,15 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lookalike.models.backbones import Trunk
 from lookalike.training.checkpoint import ResumeFile, kept_aside
 from lookalike.training.images import Loader
 from lookalike.training.learner import Learner
-from lookalike.training.memory import take_step
 from lookalike.training.optimiser import set_rates
-from lookalike.training.steps import DivergedError, steps_of
+from lookalike.training.steps import DivergedError, steps_of, take_step
 
 State = dict[str, Tensor]
 Measure = Callable[[], Mapping[str, float]]
+# Beside these `lookalike.training.learner.BFLOAT16`, in which a learner then computes.
+COMPILE, CUDNN_BENCHMARK = "compile", "cudnn_benchmark"
 
 
 @dataclass
@@ -168,3 +170,18 @@ def _report(line: Mapping[str, float], epochs: int, rate: float, left_s: float) 
     print(
         f"epoch {line['epoch']:.0f}/{epochs}  loss {line['loss']:.4f}{measures}  {rate:.0f} images/s  {remaining} left"
     )
+
+
+def accelerate(model: nn.Module, ways: Collection[str]) -> None:
+    """Prepare a model, which stays the same module with the same state.
+
+    Args:
+        model: network with a `Trunk` somewhere, which takes nearly all of the time.
+        ways: ``compile`` compiles the trunk when it is first used, ``cudnn_benchmark`` lets cuDNN try its kernels.
+    """
+    if CUDNN_BENCHMARK in ways:
+        torch.backends.cudnn.benchmark = True
+    if COMPILE in ways:
+        for module in model.modules():
+            if isinstance(module, Trunk):
+                module.compile()

@@ -7,7 +7,7 @@ from PIL import Image
 from lookalike.command.costs.forms import copies_bytes, decoded_bytes
 from lookalike.command.costs.jobs import distinct_jobs
 from lookalike.plan.plan import Plan
-from lookalike.training.decoding import Decoder
+from lookalike.training.images import Decoder
 from lookalike.training.roles import read_role
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True, "decoded_gb": 20}

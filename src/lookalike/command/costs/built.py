@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from lookalike.command.costs.hours import crop_size
-from lookalike.learners import LEARNERS
-from lookalike.learners.representations import REPRESENTATIONS
+from lookalike.training.evaluation import REPRESENTATIONS
 from lookalike.training.learner import named
+from lookalike.training.methods import LEARNERS
 
 
 def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any]) -> tuple[int, int]:

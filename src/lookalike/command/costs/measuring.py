@@ -18,9 +18,8 @@ from lookalike.command.costs.stepping import measured_learner, now
 from lookalike.data.junk import is_image
 from lookalike.running.devices import loading_threads
 from lookalike.sampling.samplers import build_sampler
-from lookalike.training.decoding import Decoder
-from lookalike.training.images import Images, Loader
-from lookalike.training.inference import SEARCHED_AT_ONCE, represent_images
+from lookalike.training.evaluation import SEARCHED_AT_ONCE, represent_images
+from lookalike.training.images import Decoder, Images, Loader
 from lookalike.training.learner import named
 
 WARM_UP = 5  # steps that also allocate, compile and fill the caches

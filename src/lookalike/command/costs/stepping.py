@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
-from lookalike.learners import LEARNERS
-from lookalike.training.acceleration import accelerate
 from lookalike.training.learner import Learner
-from lookalike.training.loop import seed_everything
+from lookalike.training.loop import accelerate, seed_everything
+from lookalike.training.methods import LEARNERS
 from lookalike.training.steps import Steps, steps_of
 
 

@@ -17,10 +17,10 @@ from lookalike.data.readers.cub import BOX
 from lookalike.explanations.quality.annotations import box_masks, seen_boxes, seen_points
 from lookalike.figures.parts.form import Run
 from lookalike.files import read_tensors
-from lookalike.learners.saved import load_model
 from lookalike.metrics.attention import OBJECT
 from lookalike.running.machine import job_device
 from lookalike.training.images import Images, batches
+from lookalike.training.model_file import load_model
 from lookalike.training.roles import test_roles
 
 BATCH = 128

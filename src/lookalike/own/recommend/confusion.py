@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from lookalike.files import read_tensors, unpacked_names
-from lookalike.learners.saved import load_model
-from lookalike.learners.scorings import READ_THE_MODEL, SCORINGS
 from lookalike.metrics.search import FirstMatches, Search
 from lookalike.stages.evaluate import representation, search_of, searching_roles
+from lookalike.training.evaluation import READ_THE_MODEL, SCORINGS
 from lookalike.training.learner import named
+from lookalike.training.model_file import load_model
 
 MOST = 5  # pairs that are told
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lookalike.learners.traces.comparison import as_text, trace_difference, trace_differences
+from lookalike.training.traces.comparison import as_text, trace_difference, trace_differences
 
 REFERENCE = {"loss": [2.0, 1.0, 0.5], "metrics/R@1": [0.25], "gradient/proxies": [0.0, 0.0]}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lookalike.learners.traces.draws import same_everywhere
+from lookalike.training.traces.inputs import same_everywhere
 
 
 def drawn(seed):

@@ -1,4 +1,7 @@
-"""What a batch teaches: which parameter has which rate, and what of a method takes part when."""
+"""What a batch teaches: which parameter has which rate, and what of a method takes part when.
+
+DIML as recipes train it.
+"""
 
 import pytest
 import torch
@@ -7,6 +10,9 @@ from torch import nn
 from lookalike import methods as described
 from lookalike.methods.contextual.loss import contextual_loss, similarity_regulariser
 from lookalike.methods.contextual.products import cosine_similarity
+from lookalike.methods.diml.head import mean_vector
+from lookalike.tensors import unit
+from lookalike.training.methods.learners import DIMLLearner
 from lookalike.training.optimiser import build_optimiser
 from trainings import METHODS, SETTINGS, batch, learner, section
 
@@ -231,3 +237,54 @@ def test_edges_and_whether_they_have_learned_survive_being_saved():
     # without the flag the edges would start anew, from this batch alone
     value(restarted, images, labels)
     assert not torch.equal(restarted.model.edge_states, trained.model.edge_states)
+
+
+def diml_learner(**method):
+    torch.manual_seed(0)
+    settings = {
+        "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"},
+        "embedding": {"pooling": "average", "dim": 8},
+        "method": {"name": "diml", "side": 3, **method},
+        "loss": {"name": "margin"},
+        "mixed_precision": False,
+        "acceleration": [],
+    }
+    return DIMLLearner(settings, classes=3).eval()
+
+
+@pytest.fixture
+def corner_images():
+    """Pictures with something in one corner: three locations a side weigh the positions there differently."""
+    shown = torch.zeros(4, 3, 56, 56)
+    shown[..., :20, :20] = 5 * torch.randn(4, 3, 20, 20, generator=torch.Generator().manual_seed(1))
+    return shown
+
+
+def global_vectors(trained, corner_images):
+    with torch.no_grad():
+        return trained.represent(trained.model, corner_images)["embedding"]
+
+
+def test_the_vector_of_an_image_is_the_mean_of_its_locations_unless_told_otherwise(corner_images):
+    trained = diml_learner()
+    with torch.no_grad():
+        expected = mean_vector(trained.model.regions(corner_images))
+    assert torch.allclose(global_vectors(trained, corner_images), expected, atol=1e-6)
+    assert torch.equal(
+        global_vectors(diml_learner(global_vector="locations"), corner_images), global_vectors(trained, corner_images)
+    )
+
+
+def test_the_embedding_can_be_the_vector_of_an_image(corner_images):
+    trained = diml_learner(global_vector="embedding")
+    with torch.no_grad():
+        expected = unit(trained.model.embedder(corner_images))
+    assert torch.allclose(global_vectors(trained, corner_images), expected, atol=1e-6)
+    assert not torch.allclose(
+        global_vectors(trained, corner_images), global_vectors(diml_learner(), corner_images), atol=1e-5
+    )
+
+
+def test_an_unknown_vector_is_refused_by_name():
+    with pytest.raises(ValueError, match="global_vector: unknown 'mean'"):
+        diml_learner(global_vector="mean")

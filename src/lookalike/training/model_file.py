@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from lookalike.checks import require_known
 from lookalike.files import read_about, read_tensors
-from lookalike.learners import LEARNERS
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.training.images import transform
+from lookalike.training.methods import LEARNERS
 
 FACTS = ("best_epoch", "epochs", "seed", "code", "data", "weights")
 

@@ -7,8 +7,8 @@ from safetensors.torch import load_file, save_file
 
 from lookalike import load, transform_of
 from lookalike.files import write_tensors
-from lookalike.learners.saved import load_model
 from lookalike.training.images import Images, batches
+from lookalike.training.model_file import load_model
 from lookalike.training.roles import read_role
 from projects import ROOT
 from trainings import METHODS, batch, save, section, write_dataset

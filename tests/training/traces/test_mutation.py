@@ -5,13 +5,14 @@ import shutil
 import pytest
 
 from lookalike.files import read_json
-from lookalike.learners.traces.mutated import edit_once, mutated_traces
+
 from lookalike.paths import PACKAGE, project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
 from lookalike.stages.mutation import mutation, overview
+from lookalike.training.traces.mutation import edit_once, mutated_traces
 
 REFERENCE = project_root() / "results" / "reference" / "ci_traces.json"
 

@@ -1,0 +1,153 @@
+"""Contents of a trace, and its comparison with the committed one.
+
+A trace holds the norms of the steps' gradients and the scores that a scoring gives to some pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+
+from lookalike.files import json_text
+from lookalike.methods.diml.matcher import StructuralMatcher
+from lookalike.methods.diml.representation import Representation as Located
+from lookalike.metrics.search import Search
+from lookalike.metrics.similarity import Representation, Score, score_blocks
+from lookalike.training.evaluation import SCORINGS
+from lookalike.training.learner import named
+
+Trace = Mapping[str, Sequence[float]]
+# Of the largest number of a quantity. Float64 rounds at 1e-16 and three steps keep that below 1e-11 on every processor
+# tried; what a mistake changes is far above.
+TOLERANCE = 1e-6
+# Below this a quantity is a zero that rounding left, such as the gradient of a part that a loss does not reach.
+ZERO = 1e-12
+PAIRS = 16
+
+
+def trace_difference(measured: Trace, reference: Trace) -> str:
+    """The first quantity of a trace that is not the committed one, empty if there is none.
+
+    Args:
+        measured: lists of numbers by quantity.
+        reference: the committed ones.
+
+    Returns:
+        Quantity, and where it differs the index in its list, the reference and what was measured.
+    """
+    for quantity, expected in reference.items():
+        values = measured.get(quantity)
+        if values is None:
+            return f"{quantity}: the reference has it, this trace does not"
+        if len(values) != len(expected):
+            return f"{quantity}: reference of {len(expected)} numbers, found {len(values)}"
+        allowed = max(TOLERANCE * max(map(abs, expected), default=0.0), ZERO)
+        for index, (value, number) in enumerate(zip(values, expected, strict=True)):
+            if not abs(value - number) <= allowed:
+                return f"{quantity}[{index}]: reference {number:.9g}, found {value:.9g}"
+    return ""
+
+
+def trace_differences(measured: Mapping[str, Trace], reference: Mapping[str, Trace]) -> dict[str, str]:
+    """What differs, by trace: those of the reference that differ or are not there. New ones do not count."""
+    differences = {
+        name: trace_difference(measured[name], expected)
+        if name in measured
+        else "the reference has it, this call does not"
+        for name, expected in reference.items()
+    }
+    return {name: difference for name, difference in differences.items() if difference}
+
+
+def as_text(traces: Mapping[str, Trace]) -> str:
+    """Traces as JSON, a line for each quantity, numbers to twelve digits: a thousandth of what is compared."""
+    rounded = {
+        name: {quantity: [float(f"{value:.12g}") for value in values] for quantity, values in sorted(trace.items())}
+        for name, trace in sorted(traces.items())
+    }
+    lines = [
+        f'"{name}": {{\n'
+        + ",\n".join(f'  "{quantity}": {json_text(values, where=name)}' for quantity, values in trace.items())
+        for name, trace in rounded.items()
+    ]
+    return "{\n" + "\n},\n".join(lines) + "\n}\n}\n"
+
+
+@dataclass(frozen=True)
+class Watched(Search):
+    """A search that keeps all scores, or the ranking, that it is given."""
+
+    keeps_scores: ClassVar[bool] = True
+
+    kept: dict[str, Tensor] = field(default_factory=dict)
+
+    def by_score(
+        self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine"
+    ) -> dict[str, float]:
+        """As of any search."""
+        self.kept["scores"] = score_blocks(query, gallery, score)(0, len(query))
+        return super().by_score(query, gallery, score)
+
+    def by_ranking(self, ranking: Tensor) -> dict[str, float]:
+        """As of any search."""
+        self.kept["ranking"] = ranking
+        return super().by_ranking(ranking)
+
+
+@torch.no_grad()
+def watched_scores(
+    scoring: Mapping[str, Any],
+    model: nn.Module,
+    query: Mapping[str, Tensor],
+    gallery: Mapping[str, Tensor],
+    search: Search,
+) -> dict[str, list[float]]:
+    """Scores of 16 pairs as a recipe scores them.
+
+    Args:
+        scoring: the recipe's ``evaluate.scoring``.
+        model: what the scoring reads.
+        query: Q representations, at least 16.
+        gallery: G representations.
+        search: who searches whom.
+
+    Returns:
+        ``scores`` of 16 pairs; of a scoring that ranks, also the ``ranking``: its first ranks for 16 queries.
+    """
+    name, options = named(scoring)
+    watched = Watched(**vars(search))
+    SCORINGS[name](model, query, gallery, watched, **options)
+    rows = torch.arange(PAIRS)
+    columns = (5 * rows + 1) % len(search.gallery_labels)
+    if "scores" in watched.kept:
+        return {"scores": watched.kept["scores"][rows, columns].tolist()}
+    sides = [Located(side["regions"], side["embedding"]) for side in (query, gallery)]
+    scores = StructuralMatcher(**options).similarity(*sides)
+    return {
+        "scores": scores[rows, columns].tolist(),
+        "ranking": watched.kept["ranking"][:PAIRS].flatten().double().tolist(),
+    }
+
+
+@contextmanager
+def gradient_norms() -> Iterator[dict[str, list[float]]]:
+    """Inside, every step of any optimiser adds the norm of the gradient of each of its groups, under its name."""
+    norms: dict[str, list[float]] = {}
+
+    def note(optimiser: Optimizer, arguments: Any, options: Any) -> None:
+        for group in optimiser.param_groups:
+            gradients = [parameter.grad for parameter in group["params"] if parameter.grad is not None]
+            norm = float(torch.nn.utils.get_total_norm(gradients)) if gradients else 0.0
+            norms.setdefault(group["name"], []).append(norm)
+
+    hook = register_optimizer_step_pre_hook(note)
+    try:
+        yield norms
+    finally:
+        hook.remove()
