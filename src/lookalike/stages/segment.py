@@ -18,8 +18,7 @@ from lookalike.models.embedder import Embedder
 from lookalike.running.machine import job_device
 from lookalike.segmentation.attention import attend
 from lookalike.segmentation.episodes import read_episodes
-from lookalike.segmentation.regions import episode_counts, mask_paths
-from lookalike.segmentation.scores import scored
+from lookalike.segmentation.scores import episode_counts, mask_paths, scored
 from lookalike.tracking import log_scores
 from lookalike.training.model_file import load_model, training_facts
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from graphs import made_graph
-from lookalike.methods.avsl import certified, retrieval
+from lookalike.methods.avsl import exact_search, retrieval
 from lookalike.methods.avsl.retrieval import certified_metrics, fixed_error, fixed_weights
 from lookalike.methods.avsl.similarity import overall_distance, sensitivities
 from lookalike.metrics.retrieval import retrieval_metrics
@@ -63,8 +63,8 @@ def test_a_set_against_itself_is_bounded_both_ways_at_once_or_by_side_with_the_s
 
 def test_half_of_the_blocks_products_are_made_of_a_set_against_itself(monkeypatch):
     made = []
-    bounds = certified.block_bounds
-    monkeypatch.setattr(certified, "block_bounds", lambda *sides: made.append(1) or bounds(*sides))
+    bounds = exact_search.block_bounds
+    monkeypatch.setattr(exact_search, "block_bounds", lambda *sides: made.append(1) or bounds(*sides))
     monkeypatch.setattr(retrieval, "MUTUAL", 30)
     query, _, labels, model = drawn(1.0, 3, itself=True)
     certified_metrics(*query, *query, *labels, **model, ks=(1,), self_match=True)

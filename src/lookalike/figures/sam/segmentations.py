@@ -25,7 +25,7 @@ from lookalike.segmentation.attention import attend
 from lookalike.segmentation.counts import region_counts
 from lookalike.segmentation.cuts import TRIVIAL
 from lookalike.segmentation.episodes import Episode, read_episodes
-from lookalike.segmentation.regions import found_regions, mask_paths, true_regions
+from lookalike.segmentation.scores import found_regions, mask_paths, true_regions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from lookalike.checks import require_known
 from lookalike.methods.avsl.bounds import extremes, weight_intervals
-from lookalike.methods.avsl.certified import CertifiedSearch, Side, similar_order, widest_direction
+from lookalike.methods.avsl.exact_search import CertifiedSearch, Side, similar_order, widest_direction
 from lookalike.methods.avsl.graph import Step, block_sensitivities, graph_images, graph_steps
 from lookalike.metrics.definitions import (
     Positives,

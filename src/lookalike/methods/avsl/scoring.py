@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lookalike.methods.avsl.certified import Side
+from lookalike.methods.avsl.exact_search import Side
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import certified_queries, exact_steps, fixed_error
