@@ -12,7 +12,7 @@ import pytest
 from lookalike.losses import LOSSES
 from lookalike.losses.base import BatchLoss
 from lookalike.methods import METHODS
-from lookalike.methods.diml.matcher import StructuralMatcher
+from lookalike.methods.diml.matcher import MatcherOptions, StructuralMatcher
 from lookalike.methods.diml.scoring import structural_matching
 from lookalike.plan import scales
 from lookalike.plan.checks import check_recipe, losses_of
@@ -362,11 +362,9 @@ def test_what_is_known_of_methods_fits_their_code():
     assert code.constructor_arguments("lookalike.methods.diml.model:DIML") == matcher | located
     scoring = code.constructor_arguments("lookalike.methods.diml.scoring:structural_matching")
     assert matcher == scoring - {"model", "query", "gallery", "search"}
-    assert {field.name: field.default for field in fields(StructuralMatcher)} == {
-        name: argument.default
-        for name, argument in inspect.signature(structural_matching).parameters.items()
-        if name in matcher
-    }
+    assert set(MatcherOptions.__annotations__) == matcher - {"truncation"}
+    (truncation,) = (field.default for field in fields(StructuralMatcher) if field.name == "truncation")
+    assert inspect.signature(structural_matching).parameters["truncation"].default == truncation
 
 
 NEW_PARTS = [

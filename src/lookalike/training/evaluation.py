@@ -53,9 +53,9 @@ def locations(
     Args:
         learner: not read.
         seed: not read.
-        side: G, side of the grid of locations.
-        pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
-        global_vector: the vector kept as embedding: ``embedding``, or ``locations`` for the mean of the regions.
+        side: G, as of `LocatedEmbedder`.
+        pooling: as of `LocatedEmbedder`.
+        global_vector: as of `LocatedEmbedder`.
     """
 
     @cache

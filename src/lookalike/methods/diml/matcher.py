@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import get_args
+from typing import TypedDict, get_args
 
 import torch
 from torch import Tensor
@@ -32,6 +32,16 @@ VALUES = 2**24  # of the correlations that are kept at once
 ROUNDING = 64  # times the distance of floats at 1: what sums over a plan may be off by
 
 
+class MatcherOptions(TypedDict, total=False):
+    """Keywords of `StructuralMatcher` beside ``truncation``, for what hands them on to one."""
+
+    score: Score
+    marginal: Marginal
+    reg: float
+    tolerance: float
+    solver: Solver
+
+
 @dataclass(frozen=True)
 class StructuralMatcher:
     """Compares images by their locations, and reorders the first of a ranking by that.
@@ -46,10 +56,10 @@ class StructuralMatcher:
     Attributes:
         truncation: K, how many of the gallery are reordered; ``None`` for all.
         score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
-        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
-        reg: weight of the entropy.
-        tolerance: largest error of the plans, see `transport_plan`.
-        solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
+        marginal: weights of the locations, as of `Matching`.
+        reg: weight of the entropy, as of `Matching`.
+        tolerance: largest error of the plans, as of `Matching`.
+        solver: what finds the plans, as of `Matching`.
 
     Raises:
         ValueError: if an option is unknown or out of range.

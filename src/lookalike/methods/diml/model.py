@@ -8,17 +8,15 @@ Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICC
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, Unpack, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
 from lookalike.checks import require_known
 from lookalike.methods.diml.head import Pooling, grid_regions, mean_vector, project
-from lookalike.methods.diml.matcher import StructuralMatcher
-from lookalike.methods.diml.matching import Marginal, Solver
+from lookalike.methods.diml.matcher import MatcherOptions, StructuralMatcher
 from lookalike.methods.diml.representation import Explanation, Representation
-from lookalike.methods.diml.retrieval import Score
 from lookalike.tensors import unit
 
 GlobalVector = Literal["embedding", "locations"]
@@ -78,8 +76,7 @@ def embed_with_map(embedder: nn.Module, feature_layer: str, images: Tensor) -> t
 class LocatedEmbedder(nn.Module):
     """Any embedder whose last layers are a pooling and a linear map, with the regions of its last map.
 
-    `lookalike.methods.diml.matcher.StructuralMatcher` compares what it gives; `DIML` does
-    both.
+    `lookalike.methods.diml.matcher.StructuralMatcher` compares what it gives; `DIML` does both.
 
     Args:
         embedder: ``(N, 3, H, W)`` images to ``(N, D)`` embeddings, of any length.
@@ -172,19 +169,10 @@ class DIML(LocatedEmbedder):
     What it says of representations is said by its ``matcher``, which needs no network.
 
     Args:
-        embedder: ``(N, 3, H, W)`` images to ``(N, D)`` embeddings, of any length.
-        feature_layer: name of the module that gives the last feature map, see `LocatedEmbedder`.
-        side: G, side of the grid of locations.
-        truncation: K, how many of the gallery are reordered; ``None`` for all.
-        projection: linear layer applied at every position, ``nn.Identity()`` for the features themselves; by default
-            the embedder's only one after the feature layer.
-        global_vector: ``embedding``, what the embedder returns, or ``locations``, the mean of the regions.
-        pooling: how the grid is pooled: ``resample``, ``roi_align`` or ``adaptive``, see `grid_pool`.
-        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
-        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
-        reg: weight of the entropy.
-        tolerance: largest error of the plans, see `transport_plan`.
-        solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
+        embedder: with its ``feature_layer``, ``side``, ``projection``, ``global_vector`` and ``pooling`` as of
+            `LocatedEmbedder`.
+        truncation: with ``options`` as of `StructuralMatcher`: ``score``, ``marginal``, ``reg``, ``tolerance`` and
+            ``solver``.
 
     Raises:
         ValueError: if an option is unknown or out of range, or the embedder lacks such layers.
@@ -200,16 +188,12 @@ class DIML(LocatedEmbedder):
         projection: nn.Linear | nn.Identity | None = None,
         global_vector: GlobalVector = "embedding",
         pooling: Pooling = "resample",
-        score: Score = "sum",
-        marginal: Marginal = "cross_correlation",
-        reg: float = 0.05,
-        tolerance: float = 1e-6,
-        solver: Solver = "sinkhorn",
+        **options: Unpack[MatcherOptions],
     ) -> None:
         super().__init__(
             embedder, feature_layer, side, projection=projection, global_vector=global_vector, pooling=pooling
         )
-        self.matcher = StructuralMatcher(truncation, score, marginal, reg, tolerance, solver)
+        self.matcher = StructuralMatcher(truncation, **options)
 
     def similarity(self, query: Representation, gallery: Representation) -> Tensor:
         """As `StructuralMatcher.similarity`, ``(Q, G)``."""

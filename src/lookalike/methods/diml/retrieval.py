@@ -63,7 +63,7 @@ def truncated_rankings(
             their similarities ``(K,)``.
         truncations: every K, 0 or more; a larger one than the gallery means all of it.
         self_match: query i is gallery item i; it is no candidate and comes last.
-        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
+        score: as of `truncated_ranking`.
 
     Returns:
         ``(Q, G)`` int64 for every K, in their order.
@@ -106,7 +106,7 @@ def with_heads(
         global_similarity: ``(Q, G)``, or ``(Q, K)`` of as many first items as the largest K.
         structural: ``(Q, K)`` of as many first items as the largest K.
         truncations: every K.
-        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
+        score: as of `truncated_ranking`.
     """
     heads = [reordered(ranking[:, :k], global_similarity[:, :k], structural[:, :k], score) for k in truncations]
     return [torch.cat([head, ranking[:, head.shape[1] :]], dim=1) for head in heads]

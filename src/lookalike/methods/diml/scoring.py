@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
-from lookalike.methods.diml.matcher import StructuralMatcher
-from lookalike.methods.diml.matching import Marginal, Solver
+from lookalike.methods.diml.matcher import MatcherOptions, StructuralMatcher
 from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.methods.diml.representation import Representation
-from lookalike.methods.diml.retrieval import Score
 from lookalike.metrics.search import Search, Tensors
 
 
@@ -28,11 +26,7 @@ def structural_matching(
     search: Search,
     *,
     truncation: int | None = 100,
-    score: Score = "sum",
-    marginal: Marginal = "cross_correlation",
-    reg: float = 0.05,
-    tolerance: float = 1e-6,
-    solver: Solver = "sinkhorn",
+    **options: Unpack[MatcherOptions],
 ) -> dict[str, float]:
     """Metrics of a truncated ranking, without ``mAP``.
 
@@ -41,14 +35,10 @@ def structural_matching(
         query: ``embedding (Q, D)`` and ``regions (Q, R, D)``, unit vectors.
         gallery: the same of G images.
         search: what is counted.
-        truncation: K, how many of the gallery are reordered; ``None`` for all.
-        score: what candidates are ordered by, ``sum`` of global and structural similarity, or ``structural`` alone.
-        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
-        reg: weight of the entropy.
-        tolerance: largest error of the plans, see `transport_plan`.
-        solver: what finds the plans: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
+        truncation: as of `StructuralMatcher`.
+        options: likewise.
     """
-    matcher = StructuralMatcher(truncation, score, marginal, reg, tolerance, solver)
+    matcher = StructuralMatcher(truncation, **options)
     sides = [_representation(side) for side in (query, gallery)]
     return search.by_ranking(matcher.rank(*sides, self_match=search.self_match, depth=search.depth))
 

@@ -55,11 +55,11 @@ def structural_similarity(
         query_global: ``(Q, D)`` unit vectors.
         gallery_regions: ``(G, R, D)``.
         gallery_global: ``(G, D)``.
-        marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.
-        reg: weight of the entropy.
-        tolerance: largest error of the plan, see `transport_plan`.
-        solver: what finds the plan: ``sinkhorn``, ``exact`` or ``released``, see `Matching`.
-        plan_gradient: whether gradients reach the plan too.
+        marginal: as of `Matching`.
+        reg: as of `Matching`.
+        tolerance: as of `Matching`.
+        solver: as of `Matching`.
+        plan_gradient: as of `Matching`.
 
     Returns:
         ``(Q, G)`` in [-1, 1].
