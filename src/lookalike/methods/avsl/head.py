@@ -70,7 +70,7 @@ class LearnedStatistic(nn.Module):
         Raises:
             ValueError: if the maps have another number of positions than the layer was built for.
         """
-        shares = normalised_maps(cams, self.min_over).flatten(2)
+        shares = normalised_maps(cams, self.min_over).flatten(2)  # (N, r, H W)
         if shares.shape[-1] != len(self.weight):
             raise ValueError(
                 f"maps have {shares.shape[-1]} positions, the learned reliability was built for {len(self.weight)}: "

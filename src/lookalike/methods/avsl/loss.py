@@ -64,9 +64,10 @@ def proxy_anchor_loss(
             f"labels {tuple(labels.shape)} and proxy_labels {tuple(proxy_labels.shape)} must be "
             f"({distance.shape[0]},) and ({distance.shape[1]},), the sides of distance"
         )
-    positive = labels[:, None] == proxy_labels
+    positive = labels[:, None] == proxy_labels  # (N, P)
     pull = log_one_plus_sum_exp(scale * (distance - positive_margin), positive, dim=0)  # (P,)
-    push = log_one_plus_sum_exp(scale * (negative_margin - distance), ~positive, dim=0)
+    push = log_one_plus_sum_exp(scale * (negative_margin - distance), ~positive, dim=0)  # (P,)
+    # Only proxies with an image of their class in the batch can pull; all of them push.
     return pull.sum() / positive.any(dim=0).sum().clamp(min=1) + push.mean()
 
 
@@ -112,12 +113,12 @@ def margin_loss(
     require_range("triplets", triplets, count)
     require_range("labels", labels, len(boundary))
     anchor, positive, negative = triplets.unbind(dim=1)
-    limit = boundary[labels[anchor]]
+    limit = boundary[labels[anchor]]  # (T,)
     pull = (distance[anchor, positive] - limit + margin).relu()
     push = (limit + margin - distance[anchor, negative]).relu()
     if average == "separate":
         return (pull.sum() + push.sum()) / max(len(triplets), 1)
-    hinges = torch.cat([pull, push])
+    hinges = torch.cat([pull, push])  # (2 T,), averaged over those that are violated
     return hinges.sum() / (hinges > 0).sum().clamp(min=1)
 
 
@@ -164,7 +165,7 @@ class ProxyAnchorTerms(nn.Module):
         A proxy has no map; its statistic is the mean of the batch's over images and nodes (the paper is silent).
         """
         present = torch.arange(len(self.proxies[0]), device=labels.device) if self.all_proxies else torch.unique(labels)
-        embeddings = tuple(table[present] for table in self.proxies)
+        embeddings = tuple(table[present] for table in self.proxies)  # per level (P', r)
         statistics = tuple(
             statistic.mean().expand_as(table)
             for statistic, table in zip(representation.statistics, embeddings, strict=True)
@@ -318,6 +319,7 @@ class AVSLLoss(nn.Module):
             )
         reference, reference_labels = self.terms.reference(representation, labels)
         levels = zip(representation.embeddings, reference.embeddings, strict=True)
+        # Term 0 trains alpha and beta, as `distance` takes embeddings as constants; the others train the rest.
         distances = [distance(representation, reference), *(level_distance(*level) for level in levels)]
         losses = [self.terms(term, each, labels, reference_labels, generator) for term, each in enumerate(distances)]
         return torch.stack([weight * loss for weight, loss in zip(self.weights, losses, strict=True)]).sum()

@@ -66,6 +66,7 @@ def read_stages(
         ValueError: if the backbone has no such stages, or a stage is no stack of maps.
     """
     like = next(backbone.parameters(), torch.empty(0))
+    # One image of zeros tells the shapes of the stages.
     image = torch.zeros(1, 3, image_size, image_size, dtype=like.dtype, device=like.device)
     modes = {part: part.training for part in backbone.modules()}
     reader = backbone
@@ -165,6 +166,7 @@ class AVSL(nn.Module):
             LearnedStatistic(height * width, min_over, generator)
             for _, height, width in (shapes[1:] if reliability == "learned" else [])
         )
+        # omega is saved with the model, but no optimiser moves it.
         self.register_buffer("edge_states", torch.zeros(steps, embedding_dim, embedding_dim))
         self.register_buffer("edges_initialised", torch.tensor(False))
 
@@ -179,7 +181,7 @@ class AVSL(nn.Module):
         # Heads and maps keep the precision of their weights where the backbone runs in a lower one.
         with torch.autocast(images.device.type, enabled=False):
             levels = [head(stage.to(self.alpha.dtype)) for head, stage in zip(self.heads, stages, strict=True)]
-            embeddings, maps = zip(*levels, strict=True)
+            embeddings, maps = zip(*levels, strict=True)  # per level (N, r) and (N, r, H, W)
             if self.training:
                 self._learn_edges(maps)
             return Representation(embeddings, self._statistics(maps), maps if with_maps else ())
@@ -187,6 +189,7 @@ class AVSL(nn.Module):
     def edges(self) -> list[Tensor | None]:
         """Normalised edges from every level to the one below, ``(r, r)``; the lowest has ``None``."""
         if self.variant != "graph":
+            # What an unreliable node leaves then goes nowhere.
             return [None, *torch.zeros_like(self.edge_states)]
         return [None, *(normalise_edges(state, self.k) for state in self.edge_states)]
 
@@ -217,8 +220,10 @@ class AVSL(nn.Module):
         """
         query_graph = graph_images("query", query.embeddings, query.statistics, learned_statistics=False)
         gallery_graph = graph_images("gallery", gallery.embeddings, gallery.statistics, learned_statistics=False)
+        # Per level (Q, G, r).
         nodes = tuple(level_nodes(query_graph, gallery_graph, level) for level in range(len(self.levels)))
         ones, zeros = torch.ones_like(nodes[0]), torch.zeros_like(nodes[0])
+        # The lowest level is always reliable; without a graph all are.
         trust, weights = [ones] * len(nodes), [ones] * len(nodes)
         if self.variant == "top":
             weights = [*[zeros] * (len(nodes) - 1), ones]
@@ -230,6 +235,7 @@ class AVSL(nn.Module):
         return Explanation(self.distance(query, gallery), tuple(trust), nodes, tuple(weights), query.maps, gallery.maps)
 
     def _learn_edges(self, maps: Sequence[Tensor]) -> None:
+        # A state's rows are nodes of the upper level; that of the very first batch is copied.
         for state, lower, upper in zip(self.edge_states, maps[:-1], maps[1:], strict=True):
             batch = batch_edges(upper, lower)
             state.copy_(update_edges(state if self.edges_initialised else None, batch, self.momentum))
@@ -239,6 +245,7 @@ class AVSL(nn.Module):
         # The lowest level is always reliable: its statistic would be the dearest of all, and is never read.
         lowest, upper = torch.zeros_like(maps[0][:, :, 0, 0]), maps[1:]
         if not self.learned_statistics:
+            # A map that sums to one has the mean 1 / (H W): times H W, a spread is relative to it.
             entries = [level[0, 0].numel() if self.statistic == "relative" else 1 for level in upper]
             return (
                 lowest,

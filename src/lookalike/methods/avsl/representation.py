@@ -135,5 +135,6 @@ class Explanation:
         """
         contributions = self.contributions
         query = contribution_maps(contributions, self.query_maps, size)
+        # Seen from the gallery pairs are (G, Q, r); the maps are turned back.
         gallery = contribution_maps([level.transpose(0, 1) for level in contributions], self.gallery_maps, size)
         return query, gallery.transpose(0, 1)

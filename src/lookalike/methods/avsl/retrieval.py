@@ -141,7 +141,7 @@ def certified_queries(
             per_query[queries.cpu()] = metrics_of_queries(
                 found, counts, count_query_in_r=count_query_in_r, average_precision=average_precision
             )
-    kept = per_query[positives.counts.cpu() > 0]
+    kept = per_query[positives.counts.cpu() > 0]  # as elsewhere, queries without a positive are left out
     pairs = max(1, len(kept) * (gallery.count - self_match))
     return kept, {"exact_share": search.exact / pairs, "undecided_share": search.undecided / pairs}
 

@@ -79,7 +79,7 @@ def fixed_weights(model: nn.Module, query: Tensors, gallery: Tensors, search: Se
     with torch.no_grad():
         weights = mean_weights(sides[1].statistics, **parameters)
         error = fixed_error(sides[0].statistics, sides[1].statistics, weights, **parameters)
-        vectors = weighted_vectors(sides[0], weights), weighted_vectors(sides[1], weights)
+        vectors = weighted_vectors(sides[0], weights), weighted_vectors(sides[1], weights)  # (Q, L r), (G, L r)
     return search.by_score(*vectors, score=_closeness) | {ERROR: error}
 
 
@@ -108,4 +108,5 @@ def _parameters(network: AVSL) -> dict[str, Any]:
 
 def _closeness(query: Tensor, gallery: Tensor) -> Tensor:
     """Minus the squared distances ``(Q, G)``."""
+    # Written out, so that no (Q, G, L r) differences are held.
     return 2 * query @ gallery.T - query.square().sum(dim=1)[:, None] - gallery.square().sum(dim=1)

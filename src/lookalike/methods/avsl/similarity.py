@@ -97,6 +97,7 @@ def _sides(
 
 def _blocks(queries: int, gallery: int, pairs: int, itself: bool) -> Iterator[tuple[slice, slice]]:
     """Rows and columns of blocks of about ``pairs`` pairs; of a set against itself those on and above the diagonal."""
+    # Square blocks read the fewest images for their pairs.
     rows = max(1, min(queries, isqrt(pairs)))
     columns = rows if itself else max(1, min(gallery, pairs // rows))
     rows = rows if itself else max(1, min(queries, pairs // columns))
@@ -154,12 +155,13 @@ def overall_distance(
     for rows, columns in _blocks(query.count, gallery.count, block or _pairs_per_block(query), itself):
         arguments = (query.rows(rows), gallery.rows(columns), steps, scale)
         if trained:
+            # The backward pass computes the block again: kept, its nodes would take (Q, G, r) values per level.
             part = checkpoint(block_distance, *arguments, use_reentrant=False, preserve_rng_state=False)
         else:
             part = block_distance(*arguments)
         distance[rows, columns] = part
         if itself and rows != columns:
-            distance[columns, rows] = part.T
+            distance[columns, rows] = part.T  # the distance is symmetric
     return distance
 
 

@@ -65,7 +65,8 @@ def contextual_loss(
     if correct_gradient:
         similarity = _CorrectGradient.apply(similarity, same)
     contextual = contextual_similarity(similarity, k, eps, alpha=alpha, variant=variant)
-    target = same.to(contextual.dtype)
+    target = same.to(contextual.dtype)  # (n, n)
+    # An entry equal to its target has neither loss nor gradient.
     target.diagonal().copy_(contextual.detach().diagonal())
     return (contextual - target).square().mean()
 
@@ -93,6 +94,7 @@ def contrastive_loss(similarity: Tensor, labels: Tensor, positive_margin: float,
     violating = violation.detach() > 0
     positives = (violating & same).count_nonzero().clamp_min(1)
     negatives = (violating & ~same).count_nonzero().clamp_min(1)
+    # Each kind is averaged over its own violations, in one pass over all entries.
     weight = torch.where(same, 1 / positives.to(similarity.dtype), 1 / negatives.to(similarity.dtype))
     return (violation * weight).sum()
 
@@ -128,6 +130,7 @@ class _CorrectGradient(Function):
     @once_differentiable
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None]:
         (same,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        # Descent raises a similarity whose gradient is negative, and lowers one whose gradient is positive.
         return torch.where(same, gradient.clamp(max=0), gradient.clamp(min=0)), None
 
 
@@ -218,6 +221,7 @@ class ContextualLoss(nn.Module):
         if indices_tuple is not None:
             raise ValueError("indices_tuple must be None: this loss takes all pairs of the batch")
         similarity = cosine_similarity(embeddings)
+        # Neighbourhoods hang on differences of similarities that 16 bits would round away.
         with torch.autocast(similarity.device.type, enabled=False):
             contextual = contextual_loss(
                 similarity,
@@ -228,7 +232,7 @@ class ContextualLoss(nn.Module):
                 variant=self.variant,
                 correct_gradient=self.correct_gradient,
             )
-            self.contextual = contextual.detach()
+            self.contextual = contextual.detach()  # for the history of a training
             contrastive = contrastive_loss(similarity, labels, self.positive_margin, self.negative_margin)
             regulariser = similarity_regulariser(similarity, self.target_similarity)
             return self.lam * contextual + self.contrastive_weight * contrastive + self.gamma * regulariser

@@ -53,6 +53,7 @@ def grid_pool(feature_map: Tensor, side: int, mode: Pooling = "resample") -> Ten
         return pooled
     if mode == "adaptive" or (height % side == 0 and width % side == 0):
         return F.adaptive_avg_pool2d(feature_map, side)
+    # SAMPLES points per bin and direction, and their mean.
     points = F.interpolate(feature_map, size=(SAMPLES * side,) * 2, mode="bilinear", align_corners=True)
     return F.avg_pool2d(points, SAMPLES)
 
@@ -86,7 +87,7 @@ def grid_regions(z: Tensor, side: int, pooling: Pooling = "resample") -> Tensor:
     Raises:
         ValueError: as `grid_pool`.
     """
-    return grid_pool(z, side, pooling).flatten(2).mT
+    return grid_pool(z, side, pooling).flatten(2).mT  # (N, D, R) to (N, R, D)
 
 
 def mean_vector(regions: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ def multi_similarity_loss(
         ValueError: if the shapes do not belong together.
     """
     check_batch(regions, labels)
-    vectors, units = mean_vector(regions), unit(regions)
+    vectors, units = mean_vector(regions), unit(regions)  # (B, D), (B, R, D)
     structural = structural_similarity(units, vectors, units, vectors, **matching)  # (B, B)
     similarity = (structural + vectors @ vectors.T) / 2
     same = labels[:, None] == labels
@@ -128,7 +128,8 @@ def pair_distance(regions: Tensor, first: Tensor, second: Tensor, **matching: An
     Returns:
         ``(T,)`` in [0, 2].
     """
-    vectors, units = mean_vector(regions), unit(regions)
+    vectors, units = mean_vector(regions), unit(regions)  # (B, D), (B, R, D)
+    # Each pair is a query with one candidate of its own, (P, 1, R, D).
     match = Matching(**matching)(units[first], vectors[first], units[second].unsqueeze(1), vectors[second].unsqueeze(1))
     structural = (match.plan * location_distance(match.correlation, SMOOTHING)).sum(dim=(-2, -1)).squeeze(1)
     return (structural + ((vectors[first] - vectors[second]).square().sum(dim=1) + SMOOTHING).sqrt()) / 2
@@ -178,6 +179,7 @@ class MarginTerm(nn.Module):
 
     def forward(self, regions: Tensor, labels: Tensor) -> Tensor:
         """Loss of one batch."""
+        # Drawing has no gradient; (T, 3).
         triplets = torch.stack(self.miner(mean_vector(regions.detach()), labels), dim=1)
         return margin_loss(regions, triplets, labels, self.boundaries, margin=self.margin, **self.matching)
 
@@ -244,6 +246,7 @@ class DIMLLoss(nn.Module):
         """
         check_batch(regions, labels)
         require_range("labels", labels, self.classes)
+        # Plans are made of exp(cosine / reg) with a small reg: 16 bits would round them away.
         with torch.autocast(regions.device.type, enabled=False):
             precise = regions.to(torch.promote_types(regions.dtype, torch.float32))
             loss: Tensor = self.term(precise, labels.to(regions.device))

@@ -209,7 +209,8 @@ def leading_similarity(
     for start in range(0, len(candidates), some):
         rows = slice(start, start + some)
         pairs = _compared(matching, query[rows], gallery, candidates[rows])
-        most = others[rows] + (_ceiling(*pairs) + slack)
+        most = others[rows] + (_ceiling(*pairs) + slack)  # (q, K), above every sum
+        # Plans for those that promise most, then for all that may still beat the least of these.
         first = torch.zeros_like(most, dtype=torch.bool).scatter_(1, most.topk(depth, dim=1).indices, True)
         _solve(matching, *pairs, first, result[rows])
         reached = (others[rows] + result[rows]).masked_fill(~first, torch.inf).amin(dim=1, keepdim=True)

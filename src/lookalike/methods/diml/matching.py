@@ -57,6 +57,7 @@ def marginals(
     """
     check_images(query_regions, query_global, gallery_regions, gallery_global)
     per_query = gallery_regions.ndim == 4
+    # q queries, g gallery images or own candidates; r and s locations of either side; d dimensions.
     query = torch.einsum("qrd,qgd->qgr" if per_query else "qrd,gd->qgr", query_regions, gallery_global)
     gallery = torch.einsum("qgsd,qd->qgs" if per_query else "gsd,qd->qgs", gallery_regions, query_global)
     return marginals_of(query, gallery, kind)

@@ -33,6 +33,7 @@ def find_projection(embedder: nn.Module, feature_layer: str) -> str:
     """
     names: list[str] = [name for name, _ in embedder.named_modules()]
     require_known("feature_layer", feature_layer, names[1:])
+    # In order of registration, which in an ordinary network is that of the calls.
     after = [name for name in names[names.index(feature_layer) + 1 :] if not name.startswith(f"{feature_layer}.")]
     linear = [name for name in after if isinstance(embedder.get_submodule(name), nn.Linear)]
     without_head = [name for name in after if isinstance(embedder.get_submodule(name), nn.Identity)]
@@ -159,7 +160,7 @@ class LocatedEmbedder(nn.Module):
                 z = feature_map.to(dtype)
             else:
                 dtype = layer.weight.dtype
-                z = project(feature_map.to(dtype), layer.weight, layer.bias)
+                z = project(feature_map.to(dtype), layer.weight, layer.bias)  # (N, D, H, W)
             return embeddings.to(dtype), grid_regions(z, self.side, self.pooling)
 
 

@@ -35,8 +35,9 @@ def heat_maps(marginal: Tensor, size: tuple[int, int]) -> Tensor:
         raise ValueError(f"{marginal.shape[-1]} locations are no square grid")
     if min(size) < 1:
         raise ValueError(f"size={size} must be at least 1 in both directions")
-    grid = marginal.reshape(-1, 1, side, side)
+    grid = marginal.reshape(-1, 1, side, side)  # locations lie row by row
     enlarged = F.interpolate(grid, size=size, mode="bilinear", align_corners=False)
+    # From mass per location to mass per pixel.
     return enlarged.view(*marginal.shape[:-1], *size) * (side**2 / (size[0] * size[1]))
 
 

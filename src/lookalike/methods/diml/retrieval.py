@@ -83,6 +83,7 @@ def truncated_rankings(
     ranking = global_similarity.argsort(dim=1, descending=True, stable=True)  # (Q, G)
     if self_match:
         itself = torch.arange(queries, device=ranking.device).unsqueeze(1)
+        # Every row holds its own query once, so all stay equally long without it.
         ranking = torch.cat([ranking[ranking != itself].view(queries, gallery - 1), itself], dim=1)
     width = min(max(truncations, default=0), gallery - self_match)
     candidates = ranking[:, :width]  # (Q, K), K the largest
@@ -92,7 +93,7 @@ def truncated_rankings(
         scores = torch.stack([_scores_of(structural, query, items) for query, items in enumerate(candidates)])
     else:
         scores = global_similarity[:, :width]  # there is nothing to ask for
-    values = global_similarity.gather(1, candidates)
+    values = global_similarity.gather(1, candidates)  # (Q, K)
     return with_heads(ranking, values, scores, truncations, score)
 
 

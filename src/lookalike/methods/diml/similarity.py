@@ -145,7 +145,7 @@ def candidate_similarity(
     matching = matching or Matching()
     result = query_regions.new_empty(candidates.shape)
     for rows, columns in matching.blocks(query_regions, gallery_regions, candidates.shape[1]):
-        own = of_candidates(candidates[rows, columns], gallery_regions, gallery_global)
+        own = of_candidates(candidates[rows, columns], gallery_regions, gallery_global)  # (q, k, R, D), (q, k, D)
         match = matching(query_regions[rows], query_global[rows], *own)
         result[rows, columns] = match.similarity.to(result.dtype)
     return result
@@ -170,6 +170,7 @@ def location_distance(correlation: Tensor, smoothing: float = 0.0) -> Tensor:
     """
     squared = (2 - 2 * correlation).clamp(min=0) + smoothing
     positive = squared > 0
+    # The inner `where` keeps the infinite slope of the root at 0 out of the gradient: 0 times it is NaN.
     return torch.where(positive, squared.where(positive, 1).sqrt(), 0)
 
 

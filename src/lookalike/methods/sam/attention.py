@@ -45,7 +45,7 @@ def similarity_weight(features: Tensor, kind: str, *, clamp: bool = False) -> Te
     """
     require_roles("features", features, kind, "D")
     anchor, other, *negatives = features.unbind()
-    difference = (anchor - other).abs()
+    difference = (anchor - other).abs()  # (B, D)
     if kind == "siamese_different":
         return difference
     weight = (1 - difference).clamp_min(0) if clamp else 1 - difference
@@ -161,7 +161,7 @@ def attention_maps(
     if score_on == "raw" and not isinstance(head, UnitHead):
         raise ValueError(f"score_on='raw' needs a UnitHead, which has project(), not {type(head).__name__}")
     feature_maps = _checked(feature_maps, kind, create_graph)
-    images = feature_maps.flatten(0, 1)
+    images = feature_maps.flatten(0, 1)  # (R B, C, H, W)
     # A call that is not differentiated works on maps cut from their graph, so it frees nothing that others need.
     with torch.inference_mode(False), torch.enable_grad(), torch.autocast(images.device.type, enabled=False):
         if not images.requires_grad:
@@ -230,6 +230,7 @@ def _closed_form(
         else:
             features = unit(raw)
             outward = scoring.gradient(features, create_graph)  # u
+            # Normalisation lets through what is orthogonal to f: (u - (u . f) f) / |v|.
             along = (outward * features).sum(dim=-1, keepdim=True)
             direction = (outward - along * features) * inverse_length(raw)
         channel_weights = direction @ weight.to(direction.dtype) / (height * width)  # alpha, (R, B, C)

@@ -28,7 +28,7 @@ def unit(features: Tensor) -> Tensor:
 def inverse_length(features: Tensor) -> Tensor:
     """One over the length of each row, ``(..., 1)``; 0 where the length is below 1e-12."""
     square = features.square().sum(dim=-1, keepdim=True)
-    inverse = square.clamp_min(SMALLEST_LENGTH**2).rsqrt()
+    inverse = square.clamp_min(SMALLEST_LENGTH**2).rsqrt()  # clamped, as 1 / sqrt(0) below would give NaN gradients
     return torch.where(square > SMALLEST_LENGTH**2, inverse, torch.zeros_like(inverse))
 
 
@@ -104,6 +104,7 @@ def trunk_and_head(embedder: Embedder) -> tuple[LastMap, UnitHead]:
 
     The head is a ``LinearHead`` where the embedder pools by the mean and has a linear layer.
     """
+    # Attention through this head has a closed form.
     if embedder.pooling == "average" and isinstance(embedder.head, nn.Linear):
         return LastMap(embedder.trunk), LinearHead(embedder.head)
     return LastMap(embedder.trunk), PoolingHead(embedder.pooled, embedder.head)

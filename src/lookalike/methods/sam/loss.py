@@ -50,9 +50,9 @@ def mined_tuples(
         raise ValueError(f"limit={limit} is negative")
     if kind == "siamese_same":
         anchor, positive, _, _ = convert_to_pairs(mined, labels)
-        pairs = torch.stack([anchor, positive]).sort(dim=0).values
+        pairs = torch.stack([anchor, positive]).sort(dim=0).values  # (2, T); either order is the same pair
         return _some(torch.unique(pairs, dim=1), limit, generator)
-    triplets = torch.stack(convert_to_triplets(mined, labels, t_per_anchor="all"))
+    triplets = torch.stack(convert_to_triplets(mined, labels, t_per_anchor="all"))  # (3, T)
     if kind == "triplet":
         return _some(triplets, limit, generator)
     return _with_second_negative(_some(triplets[:, _extensible(triplets, labels)], limit, generator), labels, generator)
@@ -76,6 +76,7 @@ def _with_second_negative(triplets: Tensor, labels: Tensor, generator: torch.Gen
         return triplets.new_empty(ROLES["quadruplet"], 0)
     apart = negative_pairs(labels)
     others = apart[anchor].scatter(1, negative[:, None], False)  # (T, N)
+    # Of a third class where the batch has one.
     allowed = preferring(others & apart[negative], others)
     weights = evenly(allowed, torch.empty(allowed.shape, device=labels.device))
     return torch.cat([triplets, draw_columns(weights, generator)[None]])
@@ -186,6 +187,7 @@ class SimilarityMiningLoss(nn.Module):
         embed = partial(raw_features, model.head) if self.metric_loss.reads_length else model.head
         features: Tensor = embed(feature_maps)
         labels = labels.to(features.device)
+        # Miners choose by numbers alone: no gradient.
         detached = features.detach().to(at_least_float32(features))
         miner = self.metric_loss.miner
         mined = None if miner is None else miner(detached, labels)
@@ -197,7 +199,7 @@ class SimilarityMiningLoss(nn.Module):
         tuples = mined_tuples(mined, labels, self.kind, len(labels) // self.images_per_tuple, self.generator)
         if not tuples.numel():
             return metric_loss
-        erased = model.erase(images[tuples], feature_maps[tuples], self.kind)
+        erased = model.erase(images[tuples], feature_maps[tuples], self.kind)  # (R, T, 3, H, W), (R, T, C, h, w)
         mining = mining_loss(erased.features, self.kind, form=self.form).mean()
         self._seen.append({"metric_loss": metric_loss.detach(), "mining_loss": mining.detach()} | _health(erased))
         return metric_loss + self.gamma * mining

@@ -127,12 +127,13 @@ def erase(trunk: Network, head: Network, images: Tensor, feature_maps: Tensor, k
         ValueError: for an unknown kind, or shapes that do not belong together.
     """
     require_roles("images", images, kind, "3, H, W")
+    # A mask is made of a gradient: to train through it takes second derivatives.
     differentiable = torch.is_grad_enabled() and not settings.detach_mask
     with frozen_batch_norm(head):  # maps depend on their tuple alone, and no image enters the statistics twice
         maps = settings.attention(feature_maps, head, kind, create_graph=differentiable)
     height, width = images.shape[-2:]
     masks = settings.masks(maps, (height, width))
-    masked = (images * (1 - masks[:, :, None])).to(images.dtype)
+    masked = (images * (1 - masks[:, :, None])).to(images.dtype)  # (R, B, 3, H, W)
     with frozen_batch_norm(trunk, head) if settings.masked_batch_norm == "frozen" else nullcontext():
         features: Tensor = head(read_maps(trunk, masked).flatten(0, 1))
     return Erased(maps, masks, features.view(*images.shape[:2], features.shape[1]))
@@ -181,7 +182,7 @@ def mining_loss(masked_features: Tensor, kind: str, *, form: str = "absolute") -
     require_roles("masked_features", masked_features, kind, "D")
     anchor, other, *negatives = masked_features.to(at_least_float32(masked_features)).unbind()
     measure = _squared_distance if form == "squared" else _distance
-    near = measure(anchor, other)
+    near = measure(anchor, other)  # (B,)
     if not negatives:
         return -near
     return torch.stack([FORMS[form](near - measure(anchor, negative)) for negative in negatives]).sum(dim=0)

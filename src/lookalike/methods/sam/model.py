@@ -127,7 +127,7 @@ class SimilarityAttention(nn.Module):
             raise ValueError(f"images have shape {tuple(images.shape)}, (R, B, 3, H, W) with R = 2, 3 or 4 is needed")
         feature_maps = read_maps(self.trunk, images)
         features: Tensor = self.head(feature_maps.flatten(0, 1))
-        features = features.view(*images.shape[:2], features.shape[1])
+        features = features.view(*images.shape[:2], features.shape[1])  # (R, B, D)
         height, width = images.shape[-2:]
         return {
             kind: Explanation(
