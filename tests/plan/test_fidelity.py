@@ -23,17 +23,16 @@ from lookalike.methods.sam.loss import SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention
 from lookalike.models.backbones import Tiny
 from lookalike.models.embedder import Embedder
-
 from lookalike.plan import fidelity
 from lookalike.plan.checks import check_recipe
 from lookalike.plan.recipes import Terms, read_recipes, sections_on
+from lookalike.sampling.samplers import SAMPLERS, build_sampler
 from lookalike.settings.fidelity import Disagreements, Fixed
 from lookalike.settings.files import read
 from lookalike.settings.layers import merge
 from lookalike.settings.model import checked
 from lookalike.settings.recipes import Recipe
 from lookalike.settings.scales import Scale
-from lookalike.sampling.samplers import SAMPLERS, build_sampler
 from projects import ROOT
 
 STATED = {

@@ -9,11 +9,11 @@ import pytest
 from lookalike.plan.batch_needs import unmet_need
 from lookalike.plan.needs import check_archives, check_batches, check_inputs
 from lookalike.plan.plan import Plan
+from lookalike.sampling.samplers import build_sampler
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
 from lookalike.settings.model import Part
 from lookalike.settings.recipes import Train
-from lookalike.sampling.samplers import build_sampler
 
 LEFT_OUT = "compared_multi_similarity"  # whose sampler draws with replacement, so that any number of classes is enough
 

@@ -5,7 +5,6 @@ import time
 import pytest
 import torch
 
-
 from lookalike.plan.origin import terms_of
 from lookalike.plan.plan import Plan
 from lookalike.plan.terms import RATES, TERMS, has_part, row_costs, warm_query_ms

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from lookalike.settings.layers import merge
 from lookalike.losses.pairwise import MarginLoss
 from lookalike.metrics.search import SearchOfClasses
+from lookalike.settings.layers import merge
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate
 from lookalike.stages.regression import record, regression, unbroken

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from lookalike.files import read_json
-
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.settings.call import Configuration

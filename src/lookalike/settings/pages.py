@@ -117,7 +117,7 @@ class Explanations(Model):
     steps: Annotated[int, Field(ge=2)]
     """In which an anchor is deleted."""
     substitutes: SomeUnique[str]
-    """What deleted patches make way for: keys of lookalike.explanations.quality.substitutes.SUBSTITUTES."""
+    """What deleted patches make way for: keys of lookalike.explanations.quality.deletion.SUBSTITUTES."""
     datasets: SomeUnique[str]
     """Data sets of the scale, or the published ones that they stand for."""
     blocks: Some[Block]

@@ -47,7 +47,7 @@ class Embedding(Model):
     """From the map of the backbone to a vector."""
 
     pooling: str
-    """A key of lookalike.models.pooling.POOLINGS, or stripes."""
+    """A key of lookalike.models.embedder.POOLINGS, or stripes."""
     parts: Count | None = None
     """Horizontal stripes of the pooling `stripes`, each with a head of its own."""
     dim: Count | None
@@ -153,7 +153,7 @@ class Train(Model):
     backbone: Backbone
     embedding: Embedding
     method: Part
-    """What trains on the batches, a key of lookalike.learners.LEARNERS with its options."""
+    """What trains on the batches, a key of lookalike.training.methods.LEARNERS with its options."""
     projector: Projector | None
     regulariser: Regulariser | None
     noise: Noise
@@ -177,7 +177,7 @@ class Embed(Model):
 
     batch_size: Count
     representation: Part
-    """What is kept of a picture, a key of lookalike.learners.representations.REPRESENTATIONS with its options."""
+    """What is kept of a picture, a key of lookalike.training.evaluation.REPRESENTATIONS with its options."""
     training_pictures: bool
     """Represent them too, for their own retrieval metrics."""
 
@@ -191,7 +191,7 @@ class Evaluate(Model):
     nmi: bool
     """Normalised mutual information of labels and k-means clusters too, where scoring compares vectors."""
     scoring: Part
-    """How representations are compared, a key of lookalike.learners.scorings.SCORINGS with its options."""
+    """How representations are compared, a key of lookalike.training.evaluation.SCORINGS with its options."""
 
 
 class Cut(Model):

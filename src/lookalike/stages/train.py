@@ -16,8 +16,8 @@ from lookalike.data.checksums import weights_digest
 from lookalike.files import replacing, write_tensors
 from lookalike.metrics.search import FirstRank, Search
 from lookalike.running.machine import job_device
-from lookalike.settings.layers import canonical
 from lookalike.sampling.samplers import build_sampler
+from lookalike.settings.layers import canonical
 from lookalike.tracking import Tracked
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.evaluation import SEARCHED_AT_ONCE, represent_images

@@ -21,7 +21,7 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from lookalike.data.decoded import GB, DecodedPictures, decoded, fixed_keys
 from lookalike.data.pictures import as_rgb, read_picture
-from lookalike.parameters import canonical
+from lookalike.settings.layers import canonical
 
 # Mean and deviation of ImageNet's colours, which all pretrained networks here expect.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -21,9 +21,10 @@ from lookalike.figures.contextual.convergence import (
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.style import style
 from lookalike.files import write_tensors
-from lookalike.parameters import read
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 OPTIONS = {"lams": [0.0, 1.0], "iterations": 6, "measured_every": 2, "embedding_dim": 8, "lr": 0.01}
 OPTIONS |= {"eps": 0.05, "alpha": 10.0, "positive_margin": 0.75, "negative_margin": 0.6}
@@ -117,7 +118,7 @@ def test_a_row_per_epoch_measured_or_not(history):
 
 @pytest.mark.parametrize(("figure", "needed"), [("contextual_3", {"R@1", "mAP"}), ("contextual_15", {"R@1"})])
 def test_the_trainings_behind_a_figure_measure_between_epochs_what_it_shows(figure, needed):
-    plan = Plan({**read("params/config.yaml", "config"), "scale": "mini"})
+    plan = Plan({**read("params/config.yaml", Configuration).dump(), "scale": "mini"})
     runs = [run for run in figure_runs(plan, read_figures(plan)[figure]) if run["reads"] == "history"]
     assert runs
     for run in runs:

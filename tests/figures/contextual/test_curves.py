@@ -2,9 +2,9 @@
 
 import pandas as pd
 import pytest
+from lookalike.figures.contextual.curves import checks, data, draw
 
 from figure_checks import so
-from lookalike.figures.contextual.curves import checks, data, draw
 from lookalike.figures.parts.form import Run
 from lookalike.figures.parts.style import style
 from lookalike.plan.figures import figure_runs, read_figures

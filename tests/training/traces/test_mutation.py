@@ -5,7 +5,6 @@ import shutil
 import pytest
 
 from lookalike.files import read_json
-
 from lookalike.paths import PACKAGE, project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.traces import mutation_requests, read_mutations, trace_name, traced
