@@ -26,11 +26,10 @@ def test_outside_of_every_project_it_is_the_checkout(tmp_path, monkeypatch):
 def test_without_a_checkout_either_it_is_an_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "site-packages")
-    said = (
-        r"^\S+ is not in a project's folder, which holds Snakefile and params/; make one with `lookalike init FOLDER`"
-    )
+    said = r"^\S+ is not in a project's folder, which holds Snakefile and params/; clone the repository, and call again"
     with pytest.raises(ValueError, match=said):
         paths.project_root()
+    assert paths.project_or_here() == tmp_path
 
 
 def test_the_environment_says_where_archives_are_before_the_configuration_does(monkeypatch):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent  # that is imported: of the checkout, or installed
 CHECKOUT = PACKAGE.parents[1]
-CARRIED = PACKAGE / "project"  # of a wheel, for `lookalike init`
 
 
 def project_root() -> Path:
@@ -30,8 +29,16 @@ def project_root() -> Path:
         return CHECKOUT
     raise ValueError(
         f"{here} is not in a project's folder, which holds Snakefile and params/; "
-        "make one with `lookalike init FOLDER`, and call again in there"
+        "clone the repository, and call again in there"
     )
+
+
+def project_or_here() -> Path:
+    """The root of the project, or outside of every project the working directory."""
+    try:
+        return project_root()
+    except ValueError:
+        return Path.cwd()
 
 
 def episodes_of(manifest: str, ways: int) -> str:

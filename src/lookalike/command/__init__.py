@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import lookalike
 from lookalike.checks import require_known, workflow_extra
 from lookalike.command.own.arguments import OVERLAY, add_commands
-from lookalike.paths import project_root
+from lookalike.paths import project_or_here, project_root
 from lookalike.running.surroundings import prepare
 
 
@@ -31,9 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        if options.run is not _on_init:  # every other command reads a project
-            for line in prepare(project_root()):
-                print(f"lookalike: {line}", file=sys.stderr)
+        for line in prepare(project_or_here()):
+            print(f"lookalike: {line}", file=sys.stderr)
         with workflow_extra():
             return int(options.run(options))
     except OSError as error:
@@ -77,10 +76,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lookalike", description=f"{text} Called in a project's folder.")
     parser.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
     groups = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    text = "a new project: workflow, parameters and sources of this package, to call Snakemake in; anywhere"
-    action = groups.add_parser("init", help=text, description=text)
-    action.add_argument("folder", type=Path, metavar="FOLDER", help="a new folder")
-    action.set_defaults(run=_on_init)
     data = groups.add_parser("data", help="data sets on disk").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
     )
@@ -154,12 +149,6 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     action.set_defaults(run=_on_sync)
     return parser
-
-
-def _on_init(options: argparse.Namespace) -> int:
-    from lookalike.command.initialising import initialise
-
-    return initialise(options.folder)
 
 
 def _on_data(options: argparse.Namespace) -> int:

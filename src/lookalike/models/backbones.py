@@ -20,7 +20,7 @@ from torchvision.models.feature_extraction import create_feature_extractor
 
 from lookalike.checks import require_known
 from lookalike.files import read_tensors, require_finite
-from lookalike.paths import project_root
+from lookalike.paths import project_or_here
 
 # With what torchvision builds a network that gets its published weights, and not one that starts at random.
 AS_PUBLISHED: dict[str, dict[str, Any]] = {
@@ -203,13 +203,14 @@ def load_weights(network: nn.Module, name: str, weights: str) -> None:
     Raises:
         ValueError: if there are no such weights, or they belong to another network.
     """
-    if (project_root() / weights).is_file():
+    root = project_or_here()
+    if (root / weights).is_file():
         state = read_state(weights)
     else:
         known = models.get_model_weights(name).__members__ if name in models.list_models() else {}
         if weights not in known or weights == "DEFAULT":
             names = ", ".join(key for key in known if key != "DEFAULT") or "none"
-            raise ValueError(f"weights {weights!r}: no such file below {project_root()}, and of torchvision's: {names}")
+            raise ValueError(f"weights {weights!r}: no such file below {root}, and of torchvision's: {names}")
         state = known[weights].get_state_dict(check_hash=True)
     for key in list(state):
         if key.startswith(AUXILIARY.get(name, ())):
@@ -259,7 +260,7 @@ def read_state(weights: str) -> dict[str, Tensor]:
     Raises:
         ValueError: if it is none, or as `lookalike.files.require_finite`.
     """
-    path = project_root() / weights
+    path = project_or_here() / weights
     return read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lookalike.paths import CARRIED, PACKAGE, project_root
+from lookalike.paths import PACKAGE, project_root
 
 
 def other_sources() -> str:
@@ -23,6 +23,5 @@ def other_sources() -> str:
 
 
 def _files(package: Path) -> dict[str, bytes]:
-    """All modules, but not what a wheel carries for `lookalike init`."""
-    found = ((path.relative_to(package), path) for path in package.rglob("*.py"))
-    return {str(name): path.read_bytes() for name, path in found if name.parts[0] != CARRIED.name}
+    """All modules."""
+    return {str(path.relative_to(package)): path.read_bytes() for path in package.rglob("*.py")}

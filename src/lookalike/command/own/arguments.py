@@ -11,7 +11,7 @@ from typing import Any
 
 from lookalike.checks import require_known, require_new_folder
 from lookalike.own.asked import METHODS, UNTRAINED, WAYS, check_model, check_request, check_size, on_disk
-from lookalike.paths import project_root
+from lookalike.paths import project_or_here
 
 OVERLAY = "overlay with own data; given again, the next is laid over it, as Snakemake does with several files"
 
@@ -100,7 +100,7 @@ def _on_search(options: argparse.Namespace) -> int:
         top=options.top,
         way=options.by,
         method=options.method,
-        store=options.index or project_root() / "data" / "indexes",
+        store=options.index or project_or_here() / "data" / "indexes",
         out=options.out,
         as_json=options.json,
     )
@@ -132,7 +132,7 @@ def _on_export(options: argparse.Namespace) -> int:
     from lookalike.command.own.exporting import print_export
     from lookalike.own.models import open_model
 
-    store = options.index or project_root() / "data" / "indexes"
+    store = options.index or project_or_here() / "data" / "indexes"
     print_export(open_model(name, size_px=options.size), options.to, folder=folder, store=store)
     return 0
 
