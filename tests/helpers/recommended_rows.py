@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from lookalike.own.recommend.rows import Row
+from lookalike.own.recommend.verdict import Row
 
 
-def row(label, mean, *, trained=True, structural=False, seeds=3, classes=20, spread=1.0, start="net", **costs):
+def row(label, mean, *, trained=True, structural=False, seeds=3, classes=20, spread=1.0, network="net", **costs):
     """A row whose classes lie around a mean R@1 and whose MAP@R is half of it.
 
     Classes differ in the same way in every row; what spreads is a row's own.
@@ -17,12 +17,11 @@ def row(label, mean, *, trained=True, structural=False, seeds=3, classes=20, spr
     costs = {"query_ms": 10.0, "training_s": 120.0 if trained else None} | costs
     return Row(
         label,
-        start,
+        network,
         trained=trained,
         structural=structural,
         of_classes={"R@1": values, "MAP@R": values / 2},
         queries=np.full(classes, 30.0),
-        searched=30 * classes,
         **costs,
     )
 

@@ -12,11 +12,10 @@ from PIL import Image
 
 from figurines import PRESETS, write_figurines
 from lookalike.command import main
-from lookalike.command.own.recommending import training
-from lookalike.command.own.recommending.work import work_of
-from lookalike.own.recommend import schedule
+from lookalike.own.recommend import training
 from lookalike.own.recommend.classes import read_classes
-from lookalike.own.recommend.schedule import Budget, Candidate
+from lookalike.own.recommend.networks import Network
+from lookalike.own.recommend.training import Budget, Candidate, works_of
 
 FEW = {"train_classes": 9, "test_classes": 9, "images_per_class": (6,), "images_per_test_class": (6,)}
 
@@ -41,8 +40,8 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
         for picture in sorted(folder.iterdir())[:6]:
             picture.rename(target / picture.name)
     # Seconds of steps are the machine's: here as many as let one method fit.
-    monkeypatch.setattr(schedule, "BUDGETS", (Budget(5, 2, True, 1),))
-    monkeypatch.setattr(training, "measured", lambda part, workers: [
+    monkeypatch.setattr(training, "BUDGETS", (Budget(5, 2, 1),))
+    monkeypatch.setattr(training, "measured", lambda work: [
         Candidate("ProxyAnchor", 0.1, 1.0), Candidate("Margin", 900.0, 1.0)
     ])  # fmt: skip
     line = "recommend 'my birds' --hours 0.5 --pictures-per-class 5 --cores 2 --out answer.html"
@@ -50,11 +49,11 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
     told = capsys.readouterr().out
     assert told.startswith("Take ")
     assert re.search(r"^\*? ?ProxyAnchor \+ DIML +tiny +\d+\.\d +[+-]\d+\.\d \(", told, re.MULTILINE)
-    assert re.search(r"^  Margin: takes .* for 2 seeds of 5 batches$", told, re.MULTILINE)
+    assert re.search(r"^Not tried: Margin: takes .* for 2 seeds of 5 batches\.$", told, re.MULTILINE)
     page, data = (project.root / "answer.html").read_text(), json.loads((project.root / "answer.json").read_text())
     assert "9 classes are held out and decide, 9 classes train; half of the 18" in page
     assert "at most 5 pictures take part" in page
-    assert "Rates of trunk and head: of 3 pairs the best in a trial of each method, of 1 batches" in page
+    assert "Rates are the comparison&#39;s own, not tuned to these pictures" in page
     labels = {each["label"]: each for each in data["rows"]}
     assert labels.keys() == {"untrained", "untrained + structural matching", "ProxyAnchor", "ProxyAnchor + DIML"}
     assert labels["ProxyAnchor"]["seeds"] == 2
@@ -114,7 +113,8 @@ def test_swapped_pictures_of_equal_size_and_time_are_other_work(project, tmp_pat
             os.utime(path, ns=(10**18, 10**18))
 
     def name():
-        return work_of(read_classes(tmp_path / "own"), [], size_px=24).name
+        network = Network("tiny", {}, {})
+        return works_of(read_classes(tmp_path / "own"), [network], size_px=24)[0].folder
 
     before = name()
     assert name() == before

@@ -67,9 +67,9 @@ def test_nothing_trained_says_so():
 
 
 def test_trained_rows_are_held_against_the_best_of_all_networks():
-    rows = [untrained(start="small"), matched(start="small"), untrained(70.0, start="large"), row("Margin", 60.0)]
+    rows = [untrained(network="small"), matched(network="small"), untrained(70.0, network="large"), row("Margin", 60.0)]
     found = recommend(rows)
-    assert found.reference.start == "large"
+    assert found.reference.network == "large"
     assert found.sentence.startswith("Take the untrained features of large: R@1 70.0 %")
 
 

@@ -146,7 +146,7 @@ def _on_recommend(options: argparse.Namespace) -> int:
     from lookalike.own.recommend.classes import read_classes
 
     read_classes(folder, most=most)  # which is quick, and says what is wanting
-    from lookalike.command.own.recommending import print_recommendation
+    from lookalike.own.recommend.report import print_recommendation
 
     print_recommendation(folder, out=options.out, pictures_per_class=most, **asked)
     return 0

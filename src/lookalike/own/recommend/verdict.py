@@ -1,20 +1,63 @@
-"""What the rows come to: a recommendation in a sentence, which says so where nothing is decided."""
+"""What rows come to: a recommendation in a sentence, which says so where nothing is decided."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lookalike.own.recommend.rows import METRICS, Row
 from lookalike.statistics.crossed import crossed_estimate
 from lookalike.statistics.decisions import RATES, Decided, decisions, margin_of
 from lookalike.statistics.verdict import Verdict
 from lookalike.text import counted
 
+METRICS = ("R@1", "MAP@R")  # the first decides
 CHEAPER = 0.8  # of the milliseconds per query, from which on a row is called cheaper
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to search.
+
+    Attributes:
+        label: such as ``ProxyAnchor`` or ``untrained``.
+        network: its name.
+        trained: whether it has learned from the classes that train.
+        structural: whether structural matching (DIML) orders the first by cosine anew.
+        of_classes: by metric percent ``(S, C)``, per seed and held-out class.
+        queries: ``(C,)``, of each class.
+        query_ms: milliseconds per query, as measured; ``None`` where it was not.
+        training_s: seconds of a training; ``None`` without one.
+        recipe: its name.
+    """
+
+    label: str
+    network: str
+    trained: bool
+    structural: bool
+    of_classes: Mapping[str, Values]
+    queries: Values
+    query_ms: float | None = None
+    training_s: float | None = None
+    recipe: str = ""
+
+    @property
+    def name(self) -> str:
+        """Label and network, as text calls it."""
+        return f"{self.label} ({self.network})"
+
+    @property
+    def seeds(self) -> int:
+        """Number of trainings, 1 without one."""
+        return len(self.of_classes[METRICS[0]])
+
+    def mean(self, metric: str = METRICS[0]) -> float:
+        """In percent, over all queries and seeds."""
+        return float((self.of_classes[metric] @ self.queries).mean() / self.queries.sum())
 
 
 class Case(StrEnum):
@@ -28,7 +71,7 @@ class Case(StrEnum):
 
 @dataclass(frozen=True)
 class Compared:
-    """A row with what it differs by from the best untrained one, in percent points, by metric."""
+    """A row with its difference from the best untrained one, in percent points, by metric; none for that itself."""
 
     row: Row
     by: dict[str, Decided]
@@ -37,6 +80,12 @@ class Compared:
     def verdict(self) -> Verdict:
         """By the metric that decides."""
         return self.by[METRICS[0]].decision.verdict
+
+    @property
+    def points(self) -> str:
+        """Its difference with the interval, in words."""
+        decided = self.by[METRICS[0]]
+        return f"{decided.estimate.mean:+.1f} points{interval(decided)}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +96,7 @@ class Recommendation:
         case: which answer it is.
         row: that is recommended.
         reference: the best untrained row, which the others are held against.
-        compared: all rows, the best first; the reference without differences.
+        compared: all rows, the best first.
         sentence: the recommendation.
         notes: what else follows, a sentence each.
     """
@@ -58,12 +107,6 @@ class Recommendation:
     compared: tuple[Compared, ...]
     sentence: str
     notes: tuple[str, ...]
-
-    @property
-    def level(self) -> float | None:
-        """Of the intervals, in percent; ``None`` where nothing was compared."""
-        levels = [100 * each.by[METRICS[0]].decision.level for each in self.compared if each.by]
-        return levels[0] if levels else None
 
 
 def recommend(rows: Sequence[Row]) -> Recommendation:
@@ -88,35 +131,35 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     compared = [
         Compared(row, {metric: by_metric[metric][place] for metric in METRICS}) for place, row in enumerate(others)
     ]
-    trained = [each for each in compared if each.row.trained]
-    better = [each for each in trained if each.verdict == Verdict.HIGHER]
-    free, notes = _untrained(reference, compared)
     ordered = tuple(sorted([*compared, Compared(reference, {})], key=lambda each: -each.row.mean()))
-    if better:
-        best = max(better, key=lambda each: each.row.mean())
+    trained = [each for each in ordered if each.row.trained]
+    free, notes = _untrained(reference, compared)
+    held_out = f"on {counted(len(free.queries), 'class')} held out"
+    if better := [each for each in trained if each.verdict == Verdict.HIGHER]:
+        best = better[0]
         sentence = (
-            f"Take {best.row.name}: R@1 {best.row.mean():.1f} % on {_classes(best.row)} held out, "
-            f"{_points(best)} against the best untrained row, {reference.name}."
+            f"Take {best.row.name}: R@1 {best.row.mean():.1f} % {held_out}, "
+            f"{best.points} against the best untrained row, {reference.name}."
         )
         rest = [each.row for each in trained if each is not best]
-        return Recommendation(
-            Case.TRAINED, best.row, reference, ordered, sentence, (*_rivals(best.row, rest), *_cost(best.row, free))
-        )
-    take = f"Take {_features(free)}: R@1 {free.mean():.1f} % on {_classes(free)} held out"
+        notes = (*_rivals(best.row, rest), *_cost(best.row, free))
+        return Recommendation(Case.TRAINED, best.row, reference, ordered, sentence, notes)
+    how = " with structural matching" if free.structural else ""
+    take = f"Take the untrained features of {free.network}{how}: R@1 {free.mean():.1f} % {held_out}"
     if not trained:
         sentence = f"{take}; nothing was trained, so nothing says whether training would gain."
         return Recommendation(Case.NOT_TRAINED, free, reference, ordered, sentence, notes)
-    best = max(trained, key=lambda each: each.row.mean())
+    best = trained[0]
     if all(each.verdict != Verdict.UNDECIDED for each in trained):
         tried = counted(len(trained), "trained row")
-        sentence = f"{take}; training gained nothing: the best of {tried}, {best.row.name}, {_points(best)}."
+        sentence = f"{take}; training gained nothing: the best of {tried}, {best.row.name}, {best.points}."
         return Recommendation(Case.NO_GAIN, free, reference, ordered, sentence, notes)
     decision = best.by[METRICS[0]].decision
     half, known = (decision.high - decision.low) / 2, ""
     if not np.isnan(half):
-        basis = f"{_classes(best.row)} and {counted(best.row.seeds, 'seed')}"
+        basis = f"{counted(len(best.row.queries), 'class')} and {counted(best.row.seeds, 'seed')}"
         known = f": with {basis} a difference below about {half:.0f} points cannot be told"
-    sentence = f"{take}. Whether training gains is not decided: {best.row.name}, {_points(best)}{known}."
+    sentence = f"{take}. Whether training gains is not decided: {best.row.name}, {best.points}{known}."
     more = "More classes tell more than more seeds where classes differ; `--hours` adds batches and methods."
     return Recommendation(Case.UNDECIDED, free, reference, ordered, sentence, (*notes, more))
 
@@ -140,13 +183,14 @@ def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0], *, ca
 
 def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple[str, ...]]:
     """What to take without training: structural matching only where it is decidedly better."""
-    others = [each for each in compared if each.row.start == reference.start and not each.row.trained]
-    plain = [each for each in others if not each.row.structural]
-    if not reference.structural or not plain:
+    plain = [
+        each
+        for each in compared
+        if each.row.network == reference.network and not each.row.trained and not each.row.structural
+    ]
+    if not reference.structural or not plain or plain[0].verdict == Verdict.LOWER:
         return reference, ()
     (sibling,) = plain
-    if sibling.verdict == Verdict.LOWER:
-        return reference, ()
     gain = -sibling.by[METRICS[0]].estimate.mean
     other = METRICS[1]
     beside = f"; of {other} it is" if sibling.by[other].decision.verdict == Verdict.LOWER else ""
@@ -156,14 +200,11 @@ def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple
 
 
 def _rivals(best: Row, others: Sequence[Row]) -> tuple[str, ...]:
-    """Trained rows that are cheaper and not decidedly worse."""
-    alike = all(each.seeds == best.seeds for each in others)
-    found = zip(others, against(others, best, candidates=len(others) + 1), strict=True) if alike else ()
-    near = [row for row, decided in found if decided.decision.verdict not in (Verdict.LOWER,)]
+    """Trained rows that are not decidedly worse, and which of them are cheaper."""
+    found = zip(others, against(others, best, candidates=len(others) + 1), strict=True)
+    near = [row for row, decided in found if decided.decision.verdict != Verdict.LOWER]
     cheap = [row for row in near if row.query_ms and best.query_ms and row.query_ms < CHEAPER * best.query_ms]
-    notes = []
-    if near:
-        notes.append(f"Not decidedly worse: {', '.join(row.label for row in near)}.")
+    notes = [f"Not decidedly worse: {', '.join(row.label for row in near)}."] if near else []
     if cheap:
         listed = ", ".join(f"{row.label} ({row.query_ms:.1f} ms)" for row in cheap)
         notes.append(f"Of these cheaper at query time than its {best.query_ms:.1f} ms: {listed}.")
@@ -179,17 +220,7 @@ def _cost(best: Row, free: Row) -> tuple[str, ...]:
     )
 
 
-def _features(row: Row) -> str:
-    how = " with structural matching" if row.structural else ""
-    return f"the untrained features of {row.start}{how}"
-
-
-def _points(compared: Compared) -> str:
-    decided = compared.by[METRICS[0]]
-    mean, low, high = decided.estimate.mean, decided.decision.low, decided.decision.high
-    interval = "" if np.isnan(low) else f" ({low:+.1f} to {high:+.1f})"
-    return f"{mean:+.1f} points{interval}"
-
-
-def _classes(row: Row) -> str:
-    return counted(len(row.queries), "class")
+def interval(decided: Decided) -> str:
+    """Its ends in words, empty where there is none."""
+    low, high = decided.decision.low, decided.decision.high
+    return "" if np.isnan(low) else f" ({low:+.1f} to {high:+.1f})"

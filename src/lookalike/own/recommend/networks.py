@@ -23,7 +23,7 @@ CACHED = ("resnet50", "resnet18", "squeezenet1_1")  # looked for where torchvisi
 
 
 @dataclass(frozen=True)
-class Start:
+class Network:
     """A network with weights.
 
     Attributes:
@@ -48,7 +48,7 @@ class Start:
         return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
 
 
-def starts_at_hand(given: Sequence[str], *, size_px: int) -> list[Start]:
+def networks_at_hand(given: Sequence[str], *, size_px: int) -> list[Network]:
     """Networks in the order in which training is tried from them: as given, cached ones of torchvision, `TINY`.
 
     Args:
@@ -59,39 +59,25 @@ def starts_at_hand(given: Sequence[str], *, size_px: int) -> list[Start]:
         ValueError: for another form, an unknown network, a file that is not there, or weights that do not fit.
     """
     check_size(size_px)
-    found: list[Start] = []
+    view = {"resize_px": round(size_px * RESIZE_PX / CROP_PX), "crop_px": size_px}
+    found: dict[str, Network] = {}
     for text in given:
-        found.append(_given(text, size_px, {each.name for each in found}))
-    named = {str(each.backbone["name"]) for each in found}
-    for name in CACHED:
-        if name not in named and _is_cached(name):
-            found.append(Start(name, _backbone(name, "IMAGENET1K_V1"), _view(name, size_px)))
-    if TINY not in named:
-        found.append(Start(TINY, _backbone(TINY, TINY_WEIGHTS), dict(TINY_VIEW)))
-    return found
-
-
-def _given(text: str, size_px: int, taken: set[str]) -> Start:
-    name, file = given_weights(text)
-    require_known("--weights", name, {*BACKBONES, *models.list_models(models)})
-    path = file.absolute()
-    backbone = _backbone(name, str(path))
-    load_weights(build_network(name), name, str(path))  # so that a file of another network is refused now
-    names = (name, f"{name} ({path.stem})", *(f"{name} ({path.stem}, {number})" for number in range(2, len(taken) + 2)))
-    return Start(next(each for each in names if each not in taken), backbone, _view(name, size_px))
+        name, file = given_weights(text)
+        require_known("--weights", name, {*BACKBONES, *models.list_models(models)})
+        path = file.absolute()
+        load_weights(build_network(name), name, str(path))  # so that a file of another network is refused now
+        numbered = (f"{name} ({path.stem}, {number})" for number in range(2, len(found) + 2))
+        free = next(each for each in (name, f"{name} ({path.stem})", *numbered) if each not in found)
+        found[free] = Network(free, _backbone(name, str(path)), TINY_VIEW if name == TINY else view)
+    named = {each.backbone["name"] for each in found.values()}
+    cached = [Network(name, _backbone(name, "IMAGENET1K_V1"), view) for name in CACHED if _is_cached(name)]
+    others = [*cached, Network(TINY, _backbone(TINY, TINY_WEIGHTS), TINY_VIEW)]
+    return [*found.values(), *(each for each in others if each.name not in named)]
 
 
 def _backbone(name: str, weights: str) -> dict[str, Any]:
-    backbone: dict[str, Any] = {"name": name, "weights": weights, "batch_norm": "frozen"}
-    if name not in BACKBONES:
-        backbone["stages"] = [last_map(build_network(name))]
-    return backbone
-
-
-def _view(name: str, size_px: int) -> dict[str, int]:
-    if name == TINY:
-        return dict(TINY_VIEW)
-    return {"resize_px": round(size_px * RESIZE_PX / CROP_PX), "crop_px": size_px}
+    stages = {} if name in BACKBONES else {"stages": [last_map(build_network(name))]}
+    return {"name": name, "weights": weights, "batch_norm": "frozen", **stages}
 
 
 def _is_cached(name: str) -> bool:
