@@ -194,7 +194,7 @@ def _on_measure(options: argparse.Namespace) -> int:
     given = {"scale": options.scale} | ({"tables": options.tables} if options.tables else {})
     plan = Plan({**read("params/config.yaml", Configuration).dump(), **given})
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False, name=None)
-    from lookalike.command.costs.measuring import print_card
+    from lookalike.command.costs.measurement import print_card
 
     sections = [plan.deciding(recipe, dataset, "train")["train"] for recipe, dataset in runs]
     print_card(sections, options.pictures, steps=options.steps)

@@ -7,7 +7,8 @@ from PIL import Image
 from lookalike.command import main
 from lookalike.command.costs import overview
 from lookalike.command.costs.cards import Measured, card_of, read_cards, write_card
-from lookalike.command.costs.measuring import pictures_in
+from lookalike.command.costs.measurement import pictures_in
+from lookalike.command.costs.overview import finished_seconds
 from trainings import write_dataset
 
 TABLES = ["avsl_1", "diml_1"]
@@ -92,3 +93,12 @@ def test_no_step_at_all_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["measure", str(tmp_path), "--steps", "none"])
     assert "invalid int value: 'none'" in capsys.readouterr().err
+
+
+def test_finished_trainings_are_read_per_seed(params):
+    folder = params.parent / "results" / "mini" / "timings" / "train"
+    folder.mkdir(parents=True)
+    for name, seconds in (("margin-birds-seed0", 2.5), ("margin-birds-seed1", 3.5), ("margin_64-birds-seed0", 9.0)):
+        (folder / f"{name}.tsv").write_text(f"s\th:m:s\tmax_rss\n{seconds}\t0:00:02\t28.2\n")
+    assert finished_seconds("mini", "margin", "birds") == [2.5, 3.5]
+    assert finished_seconds("mini", "margin", "cars") == finished_seconds("paper", "margin", "birds") == []

@@ -1,9 +1,12 @@
-"""Every distinct job of a call is counted once."""
+"""Every distinct job of a call is counted once, and its steps by the recipe or its sampler."""
 
 import pytest
 
-from lookalike.command.costs.jobs import distinct_jobs, distinct_runs, job_counts, strangers_of
+from lookalike.command.costs import jobs
+from lookalike.command.costs.jobs import distinct_jobs, distinct_runs, job_counts, strangers_of, training_steps
 from lookalike.plan.plan import Plan
+from lookalike.plan.sizes import equal_classes, role_sizes, training_composition
+from trainings import section
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 
@@ -58,3 +61,89 @@ def test_copies_of_pictures_are_counted_where_they_are_asked_for():
 def test_strangers_are_counted_for_image_noise_alone(table, found):
     plan = Plan({**MINI, "tables": [table]})
     assert strangers_of(plan, distinct_jobs(plan)) == found
+
+
+def test_a_number_of_batches_in_the_recipe_decides():
+    budget = {"epochs": 7, "batches_per_epoch": 11}
+    assert training_steps(section("embedder", {"budget": budget}), equal_classes(600, 10)) == 77
+
+
+def test_without_a_number_an_epoch_shows_every_picture_about_once():
+    train = section("embedder", {"budget": {"epochs": 3, "batches_per_epoch": None}, "batch_size": 20})
+    assert training_steps(train, equal_classes(600, 10)) == 3 * 600 // 20
+
+
+def test_an_epoch_is_counted_once_for_the_same_pictures_and_anew_for_others(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(jobs, "kept", lambda question, find: asked.setdefault(question, find()))
+    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 20})
+    assert [training_steps(train, equal_classes(*sizes)) for sizes in [(600, 10), (600, 10), (800, 10)]] == [30, 30, 40]
+    assert len(asked) == 2
+
+
+def test_groups_of_classes_make_as_many_batches_as_they_come_back():
+    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 8})
+    train["sampler"] = {"name": "grouped", "per_class": 2, "repeats": 5}
+    assert training_steps(train, equal_classes(600, 13)) == 13 // 4 * 5
+
+
+@pytest.mark.parametrize(("share", "expected"), [(1.0, 30), (0.5, 15)])
+def test_classes_that_are_left_out_make_no_batches(share, expected):
+    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 20})
+    train["noise"] = {**train["noise"], "classes": share}
+    assert training_steps(train, equal_classes(600, 10)) == expected
+
+
+def test_without_a_loss_nothing_is_trained():
+    assert training_steps({**section("embedder"), "loss": None}, equal_classes(600, 10)) == 0
+
+
+@pytest.mark.parametrize(
+    ("recipe", "dataset", "epochs", "batches"),
+    [("contextual_256", "inat", 80, 576), ("contextual_256", "sop", 80, 655), ("avsl_margin", "sop", 61, 754)],
+)
+def test_epochs_at_the_papers_scale_have_the_published_batches(recipe, dataset, epochs, batches):
+    plan = Plan({**MINI, "scale": "paper"})
+    train = plan.settings(recipe, dataset, "train")["train"]
+    assert train["budget"]["epochs"] == epochs
+    steps = training_steps(train, training_composition(plan.datasets[dataset]))
+    assert steps == pytest.approx(epochs * batches, rel=0.025)
+    if dataset == "inat":
+        assert steps == epochs * batches
+
+
+def test_a_manifest_tells_what_samplers_will_see(params):
+    manifest = params.parent / "data" / "splits" / "figurines_birds.csv"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("path,label,role,coarse_super\na,7,train,1\nb,9,train,2\nc,9,train,2\nd,2,test,1\n")
+    found = training_composition(Plan(MINI).datasets["figurines_birds"])
+    assert (found.labels.tolist(), found.coarse.tolist()) == ([0, 1, 1], [1, 2, 2])
+
+
+def test_the_largest_class_takes_its_pictures_from_the_others():
+    found = equal_classes(100, 10, largest=30)
+    assert (found.labels == 0).sum() == 30
+    assert len(found.labels) == 100
+
+
+def test_published_sizes_are_used_until_there_is_a_manifest(params):
+    dataset = Plan(MINI).datasets["figurines_birds"]
+    assert role_sizes(dataset) == {"train": (651, 36), "test": (1977, 200)}
+    manifest = params.parent / "data" / "splits" / "figurines_birds.csv"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("path,label,role\na,1,train\nb,1,train\nc,2,test\n")
+    assert role_sizes(dataset) == {"train": (2, 1), "test": (1, 1)}
+
+
+def test_an_own_archive_is_unknown_before_its_split(params):
+    overlay = {**MINI, "name": "mine", "datasets": {"pictures": {"layout": "folder", "archive": "x.tar"}}}
+    assert role_sizes(Plan(overlay).datasets["pictures"]) == {}
+
+
+def test_an_own_folder_is_listed_before_its_split(params):
+    for name in ("a/0.jpg", "a/1.jpg", "b/0.jpg", "c/0.jpg", "c/1.jpg", "d/0.jpg", "new/deep/0.jpg"):
+        (params.parent / "x" / name).parent.mkdir(parents=True, exist_ok=True)
+        (params.parent / "x" / name).touch()
+    pictures = {"layout": "folder", "folder": "x", "unlabelled": ["new"]}
+    plan = Plan({**MINI, "name": "mine", "datasets": {"pictures": pictures}})
+    assert role_sizes(plan.datasets["pictures"]) == {"train": (3, 2), "test": (3, 2), "unlabelled": (1, 1)}

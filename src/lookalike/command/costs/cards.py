@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from lookalike.command.costs.hours import Kind
 from lookalike.files import replacing
+from lookalike.own.step_cost import Kind
 from lookalike.paths import project_root
 from lookalike.settings.layers import Tree
 from lookalike.settings.model import checked

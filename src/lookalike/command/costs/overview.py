@@ -10,16 +10,23 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from lookalike.command.costs.cards import Card, read_cards
-from lookalike.command.costs.forms import Decoded, copies_bytes, decoded_bytes
-from lookalike.command.costs.hours import PICTURES, Kind, StepCost, device_at_hand, finished_seconds, kind_of, step_cost
-from lookalike.command.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of
-from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
-from lookalike.command.costs.steps import training_steps
+from lookalike.command.costs.disk import (
+    Decoded,
+    archive_bytes,
+    copies_bytes,
+    decoded_bytes,
+    embeddings_bytes,
+    model_bytes,
+)
+from lookalike.command.costs.jobs import STAGES, distinct_jobs, distinct_runs, job_counts, strangers_of, training_steps
 from lookalike.data.roles import SEARCHED
+from lookalike.own.step_cost import PICTURES, Kind, StepCost, kind_of, step_cost
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import role_sizes, training_composition
 from lookalike.settings.layers import Tree
+from lookalike.plan.timings import seconds, timing_pattern
+from lookalike.running.machine import device_name, job_device
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 if TYPE_CHECKING:
@@ -253,3 +260,17 @@ def _print_fact(title: str, text: str) -> None:
     print(
         textwrap.fill(text, WIDTH, initial_indent=start, subsequent_indent=INDENT, break_on_hyphens=False), flush=True
     )
+
+
+def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
+    """Seconds that finished trainings of a recipe took, one per seed, as Snakemake recorded them."""
+    pattern = timing_pattern("train").format(recipe=recipe, dataset=dataset, seed="*")
+    measured = (seconds(path) for path in sorted((project_root() / "results" / scale).glob(pattern)))
+    return [each for each in measured if each is not None]
+
+
+def device_at_hand() -> tuple[torch.device, str]:
+    """The device that jobs would use, and what it calls itself."""
+    device = job_device()
+    name = device_name(device)
+    return device, name if device.type == "cuda" else f"one core of the CPU ({name})"

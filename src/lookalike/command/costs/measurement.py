@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from lookalike.command.costs.cards import Measured, card_of, write_card
-from lookalike.command.costs.hours import Kind, device_at_hand, kind_of
-from lookalike.command.costs.stepping import measured_learner, now
+from lookalike.command.costs.overview import device_at_hand
 from lookalike.data.junk import is_image
+from lookalike.own.step_cost import Kind, kind_of, measured_learner, now
 from lookalike.running.devices import loading_threads
 from lookalike.sampling.samplers import build_sampler
 from lookalike.training.evaluation import SEARCHED_AT_ONCE, represent_images

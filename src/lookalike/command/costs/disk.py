@@ -1,4 +1,4 @@
-"""How many bytes pictures take that are kept in another form: smaller copies of them, and decoded ones."""
+"""How many bytes a call needs on disk: archives, models, embeddings, smaller copies of pictures and decoded ones."""
 
 from __future__ import annotations
 
@@ -13,22 +13,107 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from lookalike.command.costs.hours import crop_size
 from lookalike.command.costs.jobs import Job, strangers_of
 from lookalike.data import read_manifest
 from lookalike.data.decoded import GB, fixed_keys, sampled
 from lookalike.data.roles import EMBEDDED, SEARCHED
+from lookalike.metrics.names import CHECKPOINTS
+from lookalike.own.step_cost import crop_size
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
 from lookalike.settings.layers import canonical
+from lookalike.sources.kept import kept
 
+BYTES = 4  # of a float32 number
+OWN = {"name": "own"}  # the representation of the method itself
 PROPORTION = 4 / 3  # of a photograph's sides, where no picture is at hand
 # Bytes a pixel of 543 photographs of birds, 500 px wide, resized to a shorter side of 288.
 BYTES_A_PIXEL = {"jpeg": 0.15, "png": 1.55}
 
 Form = tuple[str, str, str]  # data set, role and the fixed part of a view
+
+
+def archive_bytes(dataset: Dataset) -> int | None:
+    """What is to be downloaded for a data set: the required archives of its smallest packaging.
+
+    Returns:
+        0 for data that are on disk, read in place or drawn; ``None`` where no packaging states all its sizes.
+    """
+    specification = dataset.specification
+    local = {"generator", "folder", "archive"} & specification.keys()
+    if local or (project_root() / dataset.record).is_file():
+        return 0
+    packagings: dict[str, list[int | None]] = {}
+    for archive in specification.get("archives", ()):
+        if not archive.get("optional"):
+            packagings.setdefault(archive.get("packaging", ""), []).append(archive.get("size"))
+    stated = [sum(filter(None, sizes)) for sizes in packagings.values() if None not in sizes]
+    return min(stated, default=None)
+
+
+def model_bytes(train: Mapping[str, Any]) -> int:
+    """What the file of a training takes: the network, once per checkpoint; losses and their proxies are left out."""
+    return _numbers(train, OWN)[0] * BYTES * len(CHECKPOINTS)
+
+
+def embeddings_bytes(sections: Mapping[str, Any], dataset: Dataset) -> int | None:
+    """What the representations of a data set's pictures take, once per checkpoint; ``None`` if their number is unknown.
+
+    Args:
+        sections: of the recipe, ``train`` and ``embed``.
+        dataset: whose pictures are represented.
+    """
+    wanted = (*EMBEDDED, "train") if sections["embed"]["training_pictures"] else EMBEDDED
+    pictures = sum(images for role, (images, _) in role_sizes(dataset).items() if role in wanted)
+    each = _numbers(sections["train"], sections["embed"]["representation"])[1]
+    return pictures * each * BYTES * len(CHECKPOINTS) or None
+
+
+def _of_network(train: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that decide a network's size, without weights to download."""
+    view = {"crop_px": train["test_image"]["crop_px"]}
+    kept_as = {"method": train["method"], "embedding": {**train["embedding"], "initialisation": "default"}}
+    return kept_as | {"test_image": view, "backbone": {**train["backbone"], "weights": None, "batch_norm": "trained"}}
+
+
+def _numbers(train: Mapping[str, Any], representation: Mapping[str, Any]) -> list[int]:
+    """Numbers of a network, and of what it keeps of a picture."""
+    settings = _of_network(train)
+
+    def by_building() -> list[int]:
+        return list(numbers_of(settings, representation))
+
+    return kept(f"numbers of {canonical(settings)} for {canonical(representation)}", by_building)
+
+
+def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any]) -> tuple[int, int]:
+    """Numbers of a network's state, and of a picture's representation by it.
+
+    Args:
+        chosen: what of a recipe's ``train`` section decides a network's size: ``method``, ``embedding``, ``backbone``,
+            ``test_image``.
+        representation: section ``embed.representation``.
+    """
+    import torch
+
+    from lookalike.learners import LEARNERS
+    from lookalike.learners.representations import REPRESENTATIONS
+    from lookalike.training.learner import named
+
+    method = chosen["method"]["name"]
+    with torch.device("meta"):
+        network = LEARNERS[method].build(chosen).eval()
+    network.to_empty(device="cpu")
+    for tensor in network.state_dict().values():
+        tensor.zero_()  # drawing random weights would take longer than all else here
+    numbers = sum(tensor.numel() for tensor in network.state_dict().values())
+    name, options = named(representation)
+    represent = REPRESENTATIONS[name](LEARNERS[method], seed=0, **options)
+    with torch.inference_mode():
+        kept = represent(network, torch.zeros(1, 3, *crop_size(chosen["test_image"])))
+    return numbers, sum(tensor.numel() for tensor in kept.values())
 
 
 @dataclass(frozen=True)

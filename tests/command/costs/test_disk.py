@@ -1,20 +1,26 @@
-"""Bytes of archives, models and representations."""
+"""Bytes of archives, models, representations, smaller copies and decoded pictures."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
-from lookalike.command.costs import space
-from lookalike.command.costs.space import archive_bytes, embeddings_bytes, model_bytes
+from lookalike.command.costs import disk
+from lookalike.command.costs.disk import archive_bytes, copies_bytes, decoded_bytes, embeddings_bytes, model_bytes
+from lookalike.command.costs.jobs import distinct_jobs
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.settings.layers import merge
+from lookalike.training.decoding import Decoder
+from lookalike.training.roles import read_role
 from projects import ROOT
 from trainings import CROP, METHODS, learner, section
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True}
+DECODED = {**PAPER, "decoded_gb": 20}
 
 
 def dataset(**specification):
@@ -67,8 +73,8 @@ def test_a_network_is_built_once_for_all_that_is_asked_of_it(params, monkeypatch
             answers[question] = find()
         return answers[question]
 
-    monkeypatch.setattr(space, "kept", kept)
-    monkeypatch.setattr("lookalike.command.costs.built.numbers_of", lambda *asked: built.append(asked) or (5, 7))
+    monkeypatch.setattr(disk, "kept", kept)
+    monkeypatch.setattr("lookalike.command.costs.disk.numbers_of", lambda *asked: built.append(asked) or (5, 7))
     sections = {"train": section("embedder"), "embed": {"representation": {"name": "own"}, "training_pictures": False}}
     counts = {"query": {"images": 2, "classes": 1}}
     assert embeddings_bytes(sections, dataset(counts=counts)) == 2 * 7 * 4 * 2
@@ -86,3 +92,53 @@ def test_nothing_that_is_kept_needs_torch():
 def test_representations_of_uncounted_pictures_are_unknown(params):
     embed = {"representation": {"name": "own"}, "training_pictures": False}
     assert embeddings_bytes({"train": section("embedder"), "embed": embed}, dataset()) is None
+
+
+def test_test_pictures_of_the_papers_are_counted_as_their_crops(params):
+    plan = Plan({**DECODED, "tables": ["diml_1"]})
+    jobs = [job for job in distinct_jobs(plan) if job.dataset == "cub"]
+    found = decoded_bytes(plan, jobs)
+    assert found.test_bytes == 5924 * 224 * 224 * 3  # one view, one split, however many runs
+    assert (found.training_bytes, found.unknown, found.beyond) == (20 * 10**9, 1, 0)  # of originals that are not here
+
+
+def test_what_is_over_the_limit_is_decoded_whenever_it_is_read(params):
+    jobs = [job for job in distinct_jobs(Plan(DECODED)) if job.dataset == "cub"]
+    found = decoded_bytes(Plan({**DECODED, "decoded_gb": 0.5}), jobs)
+    assert found.test_bytes == 0
+    assert found.beyond == 4  # crops of 224 and 256 px, training pictures resized for a random crop, and represented
+
+
+def test_copies_are_counted_where_a_data_set_or_the_call_asks_for_them(params):
+    plan = Plan(DECODED)
+    found = copies_bytes(plan, ["cub", "inat"])
+    assert found.keys() == {"inat"}
+    assert 5e9 < found["inat"] < 10e9
+    everywhere = Plan({**DECODED, "picture_cache": {"shorter_side_px": 256, "encoding": "png", "broken": "stop"}})
+    assert copies_bytes(everywhere, ["cub", "inshop"]).keys() == {"cub", "inshop"}
+
+
+def test_pictures_at_hand_take_what_is_written(params):
+    root, splits = params.parent / "data" / "figurines_birds", params.parent / "data" / "splits"
+    root.mkdir(parents=True)
+    splits.mkdir()
+    generator = np.random.default_rng(0)
+    rows = ["path,label,role"]
+    for number in range(60):
+        shape = (70 + number % 3, 90 + number % 5, 3)
+        Image.fromarray(generator.integers(0, 255, shape, dtype=np.uint8)).save(root / f"{number}.png")
+        rows.append(f"{number}.png,{number % 4},{'train' if number % 2 else 'test'}")
+    manifest = splits / "figurines_birds.csv"
+    manifest.write_text("\n".join(rows) + "\n")
+    plan = Plan({**DECODED, "scale": "mini", "tables": ["diml_1"]})
+    jobs = [job for job in distinct_jobs(plan) if job.dataset == "figurines_birds"]
+    train = plan.settings("margin", "figurines_birds")["train"]
+
+    def written(role, view):
+        paths = read_role(manifest, root, role).paths
+        Decoder(str(root.parent / "decoded"), 20).pictures(paths, view, manifest=manifest, root=root)
+        return sum(path.stat().st_size for path in (root.parent / "decoded").rglob("pixels.bin"))
+
+    found = decoded_bytes(plan, jobs)
+    assert found.training_bytes == pytest.approx(written("train", train["image"]), rel=0.02)
+    assert found.test_bytes == 30 * 3 * train["test_image"]["crop_px"] ** 2
