@@ -123,10 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
     action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     action.set_defaults(run=_on_show)
-    text = "what differs between two runs, or two rows of tables, in parameters, facts and metrics"
+    text = "what differs between two runs, or two rows of tables, in settings and metrics"
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, a row TABLE:ROW of a table (on all its data sets, or with "
-        "@DATASET), a file of metrics or a model below results/, or the id of an MLflow run."
+        "@DATASET), or a file of metrics or a model below results/."
     )
     action = groups.add_parser("compare", help=text, description=f"{text}. {means}")
     action.add_argument("runs", nargs=2, metavar="RUN", help="without a seed all seeds that are there")
@@ -211,7 +211,7 @@ def _on_show(options: argparse.Namespace) -> int:
 
 
 def _on_compare(options: argparse.Namespace) -> int:
-    from lookalike.command.compare.overview import print_comparison
+    from lookalike.command.comparison import print_comparison
 
     return print_comparison(
         *options.runs,

@@ -157,7 +157,7 @@ def _model(options: argparse.Namespace) -> str:
     name = str(options.model)
     check_size(options.size)
     if "@" in name and not name.startswith(UNTRAINED):
-        from lookalike.command.compare.names import Names
+        from lookalike.own.run_names import Names
 
         return str(Names(options.scale, options.configfile).model_file(name))
     check_model(name, runs=True)

@@ -3,8 +3,8 @@
 import pytest
 
 from lookalike.command import main
-from lookalike.command.compare.names import Names
-from lookalike.files import write_json, write_tensors
+from lookalike.files import write_json
+from lookalike.own.run_names import Names
 
 SCORES = {"R@1": 0.5, "MAP@R": 0.25}
 
@@ -32,13 +32,8 @@ def results(params):
     return params.parent / "results" / "mini"
 
 
-@pytest.fixture(autouse=True)
-def no_server(monkeypatch):
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-
-
 def found(name):
-    return [(run.recipe, run.dataset, run.seed) for run in Names(None).side(name).runs]
+    return [(run.recipe, run.dataset, run.seed) for run in Names(None).runs(name)]
 
 
 def test_a_recipe_means_all_seeds_that_are_there_or_the_one_it_names(results):
@@ -53,8 +48,7 @@ def test_a_row_means_all_its_data_sets_or_the_one_it_names(results):
 
 
 def test_a_row_of_a_table_that_the_call_does_not_make_is_known(results):
-    assert [run.recipe for run in Names(None).side("methods:Margin@figurines_birds").runs] == []
-    assert Names(None).side("methods:Margin@figurines_birds").unfinished
+    assert found("methods:Margin@figurines_birds") == [("compared_margin", "figurines_birds", 0)]
 
 
 def test_a_file_whose_epoch_was_chosen_on_held_out_classes_means_a_run_of_those(results, capsys):
@@ -71,21 +65,6 @@ def test_a_file_of_metrics_or_a_model_means_its_run(results):
         ("margin_diml", "figurines_birds", 1)
     ]
     assert found("results/mini/models/margin/figurines_birds/seed0.safetensors") == [("margin", "figurines_birds", 0)]
-
-
-def test_settings_are_those_that_the_model_was_trained_with(results):
-    import torch
-
-    settings = {"loss": {"name": "margin", "margin": 0.75}}
-    path = results / "models/margin/figurines_birds/seed0.safetensors"
-    write_tensors(path, {"x": torch.zeros(1)}, {"settings": settings, "weights": None})
-    (run,) = Names(None).side("margin@figurines_birds#0").runs
-    assert {key: value for key, value in run.parameters.items() if key.startswith("train.")} == {
-        "train.loss.name": "margin",
-        "train.loss.margin": "0.75",
-    }
-    assert run.facts["trained with"] == "other settings than params/ holds now"
-    assert run.parameters["evaluate.scoring.name"] == "cosine"
 
 
 def test_what_is_not_finished_is_told_with_the_call_that_makes_it(results, capsys):
@@ -113,7 +92,6 @@ def test_a_call_for_another_scale_names_it(results, capsys):
         ("margin@cub#one", "'one' after # is no seed"),
         ("margin.json", "margin.json: a run's file is <scale>/<metrics|segmentations|models>/<recipe>"),
         ("results/mimi/metrics/margin/figurines_birds/seed0.json", "unknown 'mimi', did you mean 'mini'?"),
-        ("0" * 32, "nothing is tracked at sqlite:///"),
     ],
 )
 def test_a_wrong_name_is_one_clear_line(results, capsys, name, message):
@@ -122,24 +100,3 @@ def test_a_wrong_name_is_one_clear_line(results, capsys, name, message):
     assert message in error
     assert error.startswith("lookalike: ")
     assert error.count("\n") == 1
-
-
-def test_two_runs_are_printed_with_what_differs(results, capsys):
-    assert main(["compare", "tried:Margin", "tried:Margin + DIML"]) == 0
-    printed = capsys.readouterr()
-    lines = printed.out.splitlines()
-    assert lines[0] == "A  tried:Margin: margin on figurines_birds, seeds 0, 1"
-    assert lines[1] == "B  tried:Margin + DIML: margin_diml on figurines_birds, seeds 0, 1"
-    assert "  evaluate.scoring.name               cosine  structural_matching" in lines
-    assert not any("train.loss.name" in line for line in lines)
-    assert "  code  margin  margin_diml" in lines
-    # differences 0.2 and 0.1: mean 0.15, Student's interval 12.7062 * 0.05 either side
-    assert lines[-2].split() == ["R@1", "0.5500", "0.7000", "+0.1500", "-0.4853", "to", "+0.7853", "2"]
-    assert "margin_diml@figurines_vehicles#0 is not finished" in printed.err
-
-
-def test_what_is_equal_is_printed_when_asked_for(results, capsys):
-    assert main(["compare", "margin@cub#0", "margin_diml@cub#0", "--all"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.split() == ["train.loss.name", "margin", "margin"] for line in lines)
-    assert any(line.split() == ["*", "evaluate.scoring.name", "cosine", "structural_matching"] for line in lines)

@@ -4,46 +4,67 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lookalike.checks import require_known
-from lookalike.command.compare.runs import Results, Run, UnfinishedError, tracked_run
+
 from lookalike.paths import project_root
 from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file
 from lookalike.plan.scales import scale_and_selection
 from lookalike.settings.call import configuration
-from lookalike.tracking import copy_of
 
-FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], a file below results/, or the id of an MLflow run"
+FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], or a file below results/"
 KINDS = {"metrics": ".json", "segmentations": ".json", "models": ".safetensors"}  # of files that name a run
 
 
-@dataclass
-class Side:
-    """Runs that one name means.
+@dataclass(frozen=True)
+class Results:
+    """Results of one scale.
 
     Attributes:
-        name: the name as the user wrote it.
-        runs: its finished runs.
-        unfinished: a line for each of the others.
+        plan: plan of the scale.
+        folder: ``results/<scale>`` of this clone or of another.
+        options: what a call of Snakemake adds to mean this scale.
     """
 
-    name: str
-    runs: list[Run] = field(default_factory=list)
-    unfinished: list[str] = field(default_factory=list)
+    plan: Plan
+    folder: Path
+    options: str
 
-    def add(self, results: Results, recipe: str, dataset: str, seeds: list[int]) -> None:
-        """Take up one recipe on one data set: the seeds, or all that are there, or else the first of the plan."""
-        for seed in seeds or results.seeds(recipe, dataset) or results.plan.seeds[:1]:
-            try:
-                self.runs.append(results.run(recipe, dataset, seed))
-            except UnfinishedError as error:
-                self.unfinished.append(str(error))
+    def runs(self, recipe: str, dataset: str, seeds: Sequence[int]) -> list[Run]:
+        """One recipe on one data set: the seeds, or all whose metrics are there, or else the first of the plan.
+
+        Raises:
+            ValueError: for a recipe that cannot run on the data set.
+        """
+        self.plan.check_run(recipe, dataset)
+        files = (self.folder / result_file(self.plan, "metrics", recipe, dataset, 0)).parent.glob("seed*.json")
+        there = sorted(int(path.stem.removeprefix("seed")) for path in files if path.stem[4:].isdigit())
+        return [Run(self, recipe, dataset, seed) for seed in seeds or there or self.plan.seeds[:1]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, finished or not."""
+
+    results: Results
+    recipe: str
+    dataset: str
+    seed: int
+
+    def file(self, kind: str) -> Path:
+        """Of a kind of `lookalike.plan.results.result_file`."""
+        return self.results.folder / result_file(self.results.plan, kind, self.recipe, self.dataset, self.seed)
+
+    def call(self, kind: str) -> str:
+        """The call of Snakemake that makes a file."""
+        file = result_file(self.results.plan, kind, self.recipe, self.dataset, self.seed)
+        return f"`snakemake --cores all results/{self.results.plan.folder}/{file}{self.results.options}` makes it"
 
 
 class Names:
@@ -57,25 +78,15 @@ class Names:
     def __init__(self, scale: str | None, overlays: Sequence[Path] = ()) -> None:
         self._config: dict[str, Any] = configuration(scale, overlays)
 
-    def side(self, name: str) -> Side:
+    def runs(self, name: str) -> list[Run]:
         """The runs that a name means.
 
         Raises:
             ValueError: naming what is unknown and what is nearest to it.
         """
-        side = Side(name)
-        if re.fullmatch(r"[0-9a-f]{32}", name):
-            try:
-                side.runs.append(tracked_run(copy_of(name)))
-            except UnfinishedError as error:
-                side.unfinished.append(str(error))
-        elif Path(name).suffix in KINDS.values():
-            self._add_file(side, Path(name))
-        elif ":" in name:
-            self._add_row(side, name)
-        else:
-            self._add_recipe(side, name)
-        return side
+        if Path(name).suffix in KINDS.values():
+            return self._of_file(Path(name))
+        return self._of_row(name) if ":" in name else self._of_recipe(name)
 
     def model_file(self, name: str) -> Path:
         """File of the model of one run, by default of the first seed that is there.
@@ -89,16 +100,13 @@ class Names:
         recipe, dataset, seeds = _parts(name)
         results = self._results()
         _known_recipe(results.plan, recipe, name)
-        dataset = _dataset(results.plan, dataset, name)
-        results.plan.check_run(recipe, dataset)
-        files = [result_file(results.plan, "model", recipe, dataset, seed) for seed in seeds or results.plan.seeds]
-        there = [results.folder / file for file in files if (results.folder / file).is_file()]
+        runs = results.runs(recipe, _dataset(results.plan, dataset, name), seeds or results.plan.seeds)
+        there = [file for run in runs if (file := run.file("model")).is_file()]
         if not there:
-            target = f"results/{results.plan.folder}/{files[0]}"
-            raise ValueError(f"{name} is not trained; `snakemake --cores all {target}{results.options}` makes it")
+            raise ValueError(f"{name} is not trained; {runs[0].call('model')}")
         return there[0]
 
-    def _add_file(self, side: Side, path: Path) -> None:
+    def _of_file(self, path: Path) -> list[Run]:
         parts = path.absolute().parts[-5:]
         stem = re.fullmatch(r"seed(\d+)", path.stem)
         if len(parts) < 5 or KINDS.get(parts[1]) != path.suffix or stem is None:
@@ -107,17 +115,17 @@ class Names:
         scale, _, recipe, dataset, _ = parts
         results = self._results(scale, path.absolute().parents[3])
         _known_recipe(results.plan, recipe, str(path))
-        side.add(results, recipe, _dataset(results.plan, dataset, str(path)), [int(stem[1])])
+        return results.runs(recipe, _dataset(results.plan, dataset, str(path)), [int(stem[1])])
 
-    def _add_recipe(self, side: Side, name: str) -> None:
+    def _of_recipe(self, name: str) -> list[Run]:
         recipe, dataset, seeds = _parts(name)
         if not recipe or not dataset:
             raise ValueError(f"{name!r} names no run; a name is {FORMS}")
         results = self._results()
         _known_recipe(results.plan, recipe, name)
-        side.add(results, recipe, _dataset(results.plan, dataset, name), seeds)
+        return results.runs(recipe, _dataset(results.plan, dataset, name), seeds)
 
-    def _add_row(self, side: Side, name: str) -> None:
+    def _of_row(self, name: str) -> list[Run]:
         of_row, dataset, seeds = _parts(name)
         table, _, label = of_row.partition(":")
         results = self._results()
@@ -131,8 +139,7 @@ class Names:
         if runs.empty:
             where = f"data other than {dataset}" if dataset else "no data"
             raise ValueError(f"{name}: scale {plan.scale} runs this row on {where}")
-        for run in runs.to_dict("records"):
-            side.add(results, run["recipe"], run["dataset"], seeds)
+        return [run for row in runs.to_dict("records") for run in results.runs(row["recipe"], row["dataset"], seeds)]
 
     @cache  # noqa: B019  (one object per call of the command)
     def _results(self, name: str | None = None, folder: Path | None = None) -> Results:
