@@ -20,7 +20,7 @@ PUBLIC = {
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
     "explain": "lookalike.explanations.choice",
-    "explain_files": "lookalike.own.explained",
+    "explain_files": "lookalike.own.explanation",
     "export_model": "lookalike.own.export",
     "load": "lookalike.training.model_file",
     "open_gallery": "lookalike.own.search",

@@ -10,7 +10,7 @@ from lookalike.methods.diml.matcher import StructuralMatcher as StructuralMatche
 from lookalike.methods.diml.model import DIML as DIML
 from lookalike.methods.sam.loss import SimilarityMiningLoss as SimilarityMiningLoss
 from lookalike.methods.sam.model import SimilarityAttention as SimilarityAttention
-from lookalike.own.explained import explain_files as explain_files
+from lookalike.own.explanation import explain_files as explain_files
 from lookalike.own.export import export_model as export_model
 from lookalike.own.models import open_model as open_model
 from lookalike.own.search import open_gallery as open_gallery

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import lookalike
 from lookalike.checks import require_known, workflow_extra
-from lookalike.command.own.arguments import OVERLAY, add_commands
+from lookalike.own.arguments import OVERLAY, add_commands
 from lookalike.paths import project_or_here, project_root
 from lookalike.running.surroundings import prepare
 

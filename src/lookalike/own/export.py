@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from lookalike.own.models import OpenModel
 from lookalike.own.pictures import read_image
 from lookalike.own.search import Gallery, open_gallery
 from lookalike.own.vectors import INNER_PRODUCT, Vectors, vectors_of
+from lookalike.text import counted
 from lookalike.training.images import DEVIATION, MEAN
 
 WEIGHTS, GRAPH, PREPROCESSING, USE = "model.safetensors", "model.onnx", "preprocessing.json", "use.py"
@@ -82,6 +84,33 @@ def export_model(model: OpenModel, target: Path, *, folder: Path | None = None, 
             write_json(part / CERTIFICATE, vectors.certificate)
         part.replace(target)
     return Export(tuple(sorted(target.iterdir())), vectors, difference, gallery)
+
+
+def print_export(model: OpenModel, target: Path, *, folder: Path | None, store: Path) -> None:
+    """Write a model as files that need nothing of this package, and say what they are.
+
+    Args:
+        model: that is written.
+        target: new folder.
+        folder: pictures of the index, or ``None`` for none.
+        store: folder of the indexes of ``lookalike search``.
+
+    Raises:
+        ValueError: as `export_model`.
+    """
+    done = export_model(model, target, folder=folder, store=store)
+    if done.gallery is not None and done.gallery.unreadable:
+        lines = done.gallery.unreadable
+        print(f"lookalike: passed over {counted(len(lines), 'picture')}; the first: {lines[0]}", file=sys.stderr)
+    for path in done.files:
+        print(f"{path}  {path.stat().st_size:,} bytes")
+    print(f"Vectors are compared by {done.vectors.measure}: {done.vectors.says}.")
+    print(f"ONNX differs from torch by {done.difference:.1g} at most.")
+    if done.vectors.certificate:
+        error, count = done.vectors.certificate["relative_error"], done.vectors.certificate["pictures"]
+        proven = "None is proven" if error is None else f"At most {error:.2g}"
+        print(f"{proven} of a distance is what fixed weights can change between two of the {count:,} pictures.")
+    print(f"Without lookalike: python {target / USE} PICTURE")
 
 
 def _tried(model: OpenModel, gallery: Gallery | None) -> Tensor:

@@ -18,7 +18,7 @@ from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
 from lookalike.models.backbones import BACKBONES, build_network
 from lookalike.models.embedder import Embedder
-from lookalike.own.asked import UNTRAINED, check_model, weights_of
+from lookalike.own.arguments import UNTRAINED, check_model, weights_of
 from lookalike.own.of_timm import TimmTrunk, timm_names
 from lookalike.settings.layers import canonical
 from lookalike.training.images import transform

@@ -15,7 +15,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lookalike.files import require_finite
-from lookalike.own.asked import on_disk
+from lookalike.own.arguments import on_disk
 from lookalike.own.index import TOGETHER, Index, Part, Tensors, read_parts, tidied, write_part
 from lookalike.own.models import OpenModel
 from lookalike.own.pictures import Stamp, image_batches, pictures_in, read_image

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lookalike.data.roles import UNLABELLED
 from lookalike.explanations.choice import explain
-from lookalike.explanations.shown import Shown, maps_of_nodes, shown_pair
+from lookalike.explanations.serialisation import Data, as_data, maps_of_nodes
 from lookalike.files import json_text, read_tensors, unpacked_names, write_text
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.scoring import ordered_by
@@ -48,9 +48,9 @@ def pairs(
         embeddings: safetensors of the ``embed`` stage.
         root: folder of the original pictures.
         pairs: JSON to write: the ``method`` that explains, the ``view`` of the pictures, and of each query its
-            ``picture``, its ``label`` and ``matches``, as `lookalike.explanations.shown.shown_pair` with ``picture``,
-            ``label``, ``right`` and ``score``: ``None`` for a scoring that ranks without one, a distance for one that
-            ranks by distance.
+            ``picture``, its ``label`` and ``matches``, as `lookalike.explanations.serialisation.as_data` with
+            ``picture``, ``label``, ``right`` and ``score``: ``None`` for a scoring that ranks without one, a distance
+            for one that ranks by distance.
         workers: loading processes.
 
     Raises:
@@ -162,7 +162,7 @@ def first_matches(
     return places.gather(1, order).cpu(), scores.gather(1, order).double().cpu()
 
 
-def explained(network: nn.Module, images: Tensor, method: Mapping[str, Any]) -> tuple[str, list[Shown]]:
+def explained(network: nn.Module, images: Tensor, method: Mapping[str, Any]) -> tuple[str, list[Data]]:
     """The method that explains a query ``images[0]`` beside each of the others, and what is shown of each pair."""
     options = {key: value for key, value in method.items() if key != "name"}
     others = images[1:]
@@ -170,7 +170,7 @@ def explained(network: nn.Module, images: Tensor, method: Mapping[str, Any]) -> 
     explanation = explain(network, asked, others, method=method["name"], **options)
     maps = [each.cpu() for each in maps_of_nodes(network, images)] if isinstance(network, AVSL) else []
     return explanation.method, [
-        shown_pair(explanation, row, [(level[0], level[row + 1]) for level in maps]) for row in range(len(others))
+        as_data(explanation, row, [(level[0], level[row + 1]) for level in maps]) for row in range(len(others))
     ]
 
 

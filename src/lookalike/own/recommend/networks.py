@@ -13,7 +13,7 @@ from torchvision import models
 
 from lookalike.checks import require_known
 from lookalike.models.backbones import BACKBONES, build_network, load_weights
-from lookalike.own.asked import UNTRAINED, check_size, given_weights
+from lookalike.own.arguments import UNTRAINED, check_size, given_weights
 from lookalike.own.models import CROP_PX, RESIZE_PX, last_map
 
 TINY = "tiny"  # the project's own, which is always there

@@ -1,4 +1,4 @@
-"""What ``lookalike search`` prints and writes."""
+"""Hits of a search, each explained: as lines, as JSON, and as one HTML page that needs no other file."""
 
 from __future__ import annotations
 
@@ -8,19 +8,56 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.command.own.explaining import check_method
+from lookalike.data.embedded import embedded
 from lookalike.files import json_text, write_text
-from lookalike.own.explained import Explained, explain_hits
+from lookalike.own.explanation import Explained, check_method, explain_hits
 from lookalike.own.models import OpenModel
-from lookalike.own.page import MOST_QUERIES, page
 from lookalike.own.pictures import pictures_in
 from lookalike.own.ranking import WAYS, ways_of
 from lookalike.own.search import Gallery, Hit, open_gallery
-from lookalike.own.told import as_data
 from lookalike.text import counted, printable
 
+TEMPLATE = Path(__file__).with_name("hits.html")
+MOST_QUERIES = 50  # on a page
+SIDE = 224  # of its pictures, in pixels
 TOLD = 3  # pictures that cannot be read, by name
 Found = Mapping[Path, Sequence[tuple[Hit, Explained]]]
+
+
+def page(gallery: Gallery, found: Found) -> str:
+    """The page.
+
+    Args:
+        gallery: that was searched.
+        found: by query its hits, each explained.
+    """
+    from jinja2 import Environment
+
+    shown = list(found.items())[:MOST_QUERIES]
+    queries = [
+        {
+            "name": str(query),
+            "picture": embedded(hits[0][1].pictures[0], SIDE),
+            "hits": [_hit(gallery, *each) for each in hits],
+        }
+        for query, hits in shown
+        if hits
+    ]
+    colours = {explained.colours for _, hits in shown for _, explained in hits}
+    way = WAYS[gallery.way]
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        names=shown[0][0].name if len(found) == 1 else f"{len(found)} pictures",
+        folder=gallery.folder,
+        pictures=len(gallery.index),
+        measure=way.measure,
+        smaller=", smallest first," if way.measure == "distance" else "",
+        model=gallery.model.name,
+        colours=" ".join(sorted(colours)),
+        unreadable=gallery.unreadable,
+        left_out=len(found) - len(shown),
+        queries=queries,
+    )
 
 
 def print_search(
@@ -111,7 +148,7 @@ def _as_data(gallery: Gallery, found: Found) -> dict[str, Any]:
                     {
                         "picture": _name(gallery, hit),
                         "score": hit.score,
-                        "explanation": as_data(explained.explanation, explained.row),
+                        "explanation": explained.data(),
                     }
                     for hit, explained in hits
                 ],
@@ -123,3 +160,15 @@ def _as_data(gallery: Gallery, found: Found) -> dict[str, Any]:
 
 def _name(gallery: Gallery, hit: Hit) -> str:
     return os.path.relpath(hit.path, gallery.folder)
+
+
+def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
+    of_query, of_match = explained.overlays()
+    return {
+        "name": hit.path.relative_to(gallery.folder).as_posix(),
+        "score": f"{hit.score:.3f}",
+        "words": explained.words,
+        "picture": embedded(explained.pictures[1], SIDE),
+        "of_query": embedded(of_query, SIDE),
+        "of_match": embedded(of_match, SIDE),
+    }

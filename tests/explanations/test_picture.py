@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from lookalike.explanations.overlay import overlaid
+from lookalike.explanations.picture import overlaid
 
 
 def test_sign_is_colour_and_zero_leaves_grey():

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image
 from torch import Tensor
 
 from lookalike.data.pictures import read_picture
-from lookalike.explanations.choice import explain
+from lookalike.explanations.choice import explain, methods_of
 from lookalike.explanations.explanation import Explanation
-from lookalike.explanations.overlay import overlaid
+from lookalike.explanations.images import ROLES
+from lookalike.explanations.picture import draw, overlays
+from lookalike.explanations.serialisation import as_data
 from lookalike.explanations.words import colours, sentence
+from lookalike.files import write_json
 from lookalike.own.models import OpenModel
 from lookalike.training.images import fixed_part
 
 TOGETHER = 32  # pairs that are explained at once
+PICTURE, DATA = "explanation.png", "explanation.json"
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,11 @@ class Explained:
 
     def overlays(self) -> list[Image.Image]:
         """The pictures with their maps."""
-        pairs = zip(self.pictures, self.explanation.maps, strict=True)
-        return [overlaid(picture, seen[self.row]) for picture, seen in pairs]
+        return overlays(self.explanation, self.pictures, self.row)
+
+    def data(self) -> dict[str, Any]:
+        """The explanation as `lookalike.explanations.serialisation.as_data`."""
+        return as_data(self.explanation, self.row)
 
 
 def explain_files(model: OpenModel, paths: Sequence[Path | str], *, method: str | None = None) -> Explained:
@@ -82,6 +90,38 @@ def explain_hits(
         explanation = explain(model.network, image.expand(len(gallery), -1, -1, -1), gallery, method=method)
         found += [Explained((asked, picture), explanation, row) for row, (picture, _) in enumerate(seen)]
     return found
+
+
+def check_method(model: OpenModel, name: str | None) -> None:
+    """Refuse a method of `lookalike.explain` that is another kind of model's.
+
+    Raises:
+        ValueError: naming those that explain this one.
+    """
+    if name is not None and name not in (known := methods_of(model.network)):
+        raise ValueError(f"--method {name}: does not explain this model; {', '.join(known)} can")
+
+
+def print_explanation(model: OpenModel, paths: Sequence[Path], *, method: str | None, out: Path | None) -> None:
+    """Explain a pair or triplet of pictures in a sentence, and write it as picture and JSON.
+
+    Args:
+        model: that sees them.
+        paths: query, gallery image and perhaps a negative.
+        method: of `lookalike.explain`, or ``None`` for the model's own.
+        out: folder to write `PICTURE` and `DATA` to.
+
+    Raises:
+        ValueError: for pictures that cannot be read, or a method that does not explain the model.
+    """
+    check_method(model, method)
+    explained = explain_files(model, paths, method=method)
+    print(explained.words)
+    if out is not None:
+        pictures = {role: str(path) for role, path in zip(ROLES, paths, strict=False)}
+        draw(explained.explanation, explained.pictures, out / PICTURE)
+        write_json(out / DATA, {"model": model.name, "pictures": pictures, **explained.data()})
+        print(f"{out / PICTURE}, {out / DATA}")
 
 
 def _seen(model: OpenModel, path: Path) -> tuple[Image.Image, Tensor]:

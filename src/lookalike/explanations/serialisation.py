@@ -1,4 +1,4 @@
-"""Explanations as a page shows them: small whole numbers for maps, the strongest counterparts of places, nodes.
+"""Explanations as data, of a page and of files: whole numbers for maps, the strongest counterparts of places, nodes.
 
 Everything is a value of JSON. A map is laid on a grid of at most `SIDE` cells to a side and told in percent of its
 largest cell; what a cell is of the whole follows from ``peak``, the share of its largest one.
@@ -21,42 +21,46 @@ COUNTERPARTS = 4  # of a place, on either side
 NODES = 6  # of a pair
 BELOW = 3  # nodes that rectify a node
 FULL = 99  # of a map's largest cell
-Shown = dict[str, Any]
+DIGITS = 6  # of a value, behind the point
+Data = dict[str, Any]
 
 
-def shown_pair(explanation: Explanation, row: int, node_maps: Sequence[tuple[Tensor, Tensor]] = ()) -> Shown:
-    """What is shown of one of the pairs of an explanation.
+def as_data(explanation: Explanation, row: int = 0, node_maps: Sequence[tuple[Tensor, Tensor]] = ()) -> Data:
+    """What an explanation says of one of its pairs or triplets.
 
     Args:
-        explanation: of pairs.
+        explanation: of N.
         row: which of them.
         node_maps: per level the maps ``(r, h, w)`` of the nodes in query and match, for `Explanation.nodes`.
 
     Returns:
-        ``measure``, ``value``, ``words``; ``maps`` of query and match; ``places`` where there is evidence from place to
-        place, ``nodes`` where there are some.
+        ``method``, ``measure``, ``value``, ``explained`` (what the evidence sums to, or ``None``), ``words``; ``maps``
+        of query, match and perhaps a negative; ``places`` where there is evidence from place to place, ``nodes`` where
+        there are some.
     """
     value = explanation.value[row] if explanation.explained is None else explanation.explained[row]
     whole = None if explanation.explained is None else float(value)
-    shown: Shown = {
+    data: Data = {
+        "method": explanation.method,
         "measure": explanation.measure,
-        "value": round(float(explanation.value[row]), 4),
+        "value": round(float(explanation.value[row]), DIGITS),
+        "explained": None if whole is None else round(whole, DIGITS),
         "words": sentence(explanation, row),
-        "maps": [shown_map(each[row], whole is not None) for each in explanation.maps[:2]],
+        "maps": [map_data(each[row], whole is not None) for each in explanation.maps],
     }
     if explanation.pairs is not None and explanation.grid is not None:
         pairs = explanation.pairs[row]
-        shown["places"] = {
+        data["places"] = {
             "grid": list(explanation.grid),
             "query": counterparts(pairs, float(value)),
             "match": counterparts(pairs.T, float(value)),
         }
     if explanation.nodes is not None:
-        shown["nodes"] = strongest_nodes(explanation.nodes, row, node_maps)
-    return shown
+        data["nodes"] = strongest_nodes(explanation.nodes, row, node_maps)
+    return data
 
 
-def shown_map(values: Tensor, is_sum: bool = False) -> Shown:
+def map_data(values: Tensor, is_sum: bool = False) -> Data:
     """A map in whole percent of its largest cell.
 
     Args:
@@ -98,7 +102,7 @@ def counterparts(pairs: Tensor, whole: float) -> list[list[list[float]]]:
     ]
 
 
-def strongest_nodes(nodes: Nodes, row: int, node_maps: Sequence[tuple[Tensor, Tensor]]) -> list[Shown]:
+def strongest_nodes(nodes: Nodes, row: int, node_maps: Sequence[tuple[Tensor, Tensor]]) -> list[Data]:
     """The nodes that add most to a pair's distance.
 
     Args:
@@ -113,18 +117,18 @@ def strongest_nodes(nodes: Nodes, row: int, node_maps: Sequence[tuple[Tensor, Te
     added = (nodes.sensitivity[row] * nodes.difference[row]).double()  # (L, r)
     whole = float(added.sum().clamp(min=1e-12))
     first = added.flatten().topk(min(NODES, added.numel())).indices.tolist()
-    shown = []
+    found = []
     for place in first:
         level, node = divmod(place, added.shape[1])
         parts = (nodes.reliability, nodes.difference, nodes.sensitivity)
         numbers = [round(float(part[row, level, node]), 4) for part in parts]
-        shown.append(
+        found.append(
             {"level": level + 1, "node": node, "share": round(float(added[level, node]) / whole, 4)}
             | dict(zip(("reliability", "difference", "sensitivity"), numbers, strict=True))
             | {"below": _below(nodes, level, node)}
-            | {"maps": [shown_map(each[node]) for each in node_maps[level]]}
+            | ({"maps": [map_data(each[node]) for each in node_maps[level]]} if node_maps else {})
         )
-    return shown
+    return found
 
 
 def _below(nodes: Nodes, level: int, node: int) -> list[list[float]]:

@@ -1,1 +1,0 @@
-"""Commands of people with own pictures."""
