@@ -74,35 +74,6 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
     assert run(trained) == 0
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("recommend nowhere", "nowhere: no such folder"),
-        ("recommend pictures", "pictures: 8 classes with 4 pictures or more are too few; 10 are enough"),
-        ("recommend pictures/class0", "pictures/class0 holds pictures and no class folders"),
-        ("recommend enough --hours 0", "--hours 0: it takes time above 0"),
-        ("recommend enough --hours nan", "--hours nan: it takes time above 0"),
-        ("recommend enough --cores 0", "--cores 0: at least 1 is needed"),
-        ("recommend enough --size 0", "--size 0: pictures have a side of at least 1 pixel"),
-        ("recommend enough --pictures-per-class 2", "2 pictures per class: at least 4 are needed"),
-        ("recommend enough --weights resnet18", "--weights resnet18: is NAME=FILE"),
-        ("recommend enough --out page.txt", "--out page.txt: the page is an .html file"),
-    ],
-)
-def test_wrong_input_is_one_line(project, run, capsys, line, said):
-    for place in range(12):
-        (project.root / "enough" / f"class{place}").mkdir(parents=True)
-        for number in range(4):
-            Image.new("RGB", (8, 8), (place, number, 0)).save(
-                project.root / "enough" / f"class{place}" / f"{number}.png"
-            )
-    assert run(line) == 2
-    told = capsys.readouterr()
-    assert told.err.startswith(f"lookalike: {said}") and told.err.count("\n") == 1
-    assert told.out == ""
-    assert not (project.root / "results").exists()
-
-
 def test_swapped_pictures_of_equal_size_and_time_are_other_work(project, tmp_path, monkeypatch):
     monkeypatch.chdir(project.root)
     for place in range(12):

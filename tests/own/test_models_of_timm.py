@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from lookalike import explain, open_model
-from lookalike.own.of_timm import TimmTrunk, timm_names
+from lookalike.own.models import TimmTrunk, timm_names
 
 timm = pytest.importorskip("timm", reason="timm is not installed")
 
