@@ -30,7 +30,12 @@ def test_the_page_shows_answer_rows_and_what_was_not_tried_and_needs_no_other_fi
     assert report.recommendation.sentence.replace("+", "&#43;") in shown or report.recommendation.sentence in shown
     assert "http" not in shown
     assert "&lt;pictures&gt;" in shown and "<pictures>" not in shown
-    for words in ("Not tried: Triplet, Pull: takes 3 h.", "Half is held out.", "search a b", "<b>ProxyAnchor</b>"):
+    for words in (
+        "Not tried: Triplet, Pull: takes 3 h.",
+        "Half is held out.",
+        "search a b",
+        "<b>60.0</b></button> <small>n 3</small>",
+    ):
         assert words in shown
 
 
@@ -67,9 +72,12 @@ def test_a_row_holds_percent_by_seed_and_class_with_its_costs(tmp_path):
             path = tmp_path / "timings" / stage / f"compared_margin-pictures-seed{seed}.tsv"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"s\th:m:s\n{took}\t0\n")
-    found = read_row(plan, tmp_path, Way("Margin", "compared_margin"), network="net", seeds=[0, 1])
+    found = read_row(
+        plan, tmp_path, Way("Margin", "compared_margin"), network="net", seeds=[0, 1], overlay=tmp_path / "x.yaml"
+    )
     np.testing.assert_allclose(found.of_classes["R@1"], [[50, 25], [60, 25]])
     assert found.mean() == pytest.approx((30 * 55 + 20 * 25) / 50)
     assert (found.trained, found.structural, found.seeds, found.training_s) == (True, False, 2, 120)
     assert found.query_ms == pytest.approx(1000 * (5 / 50 + 10 / 50))
-    assert (found.name, found.recipe) == ("Margin (net)", "compared_margin")
+    assert (found.name, found.origin["recipe"]) == ("Margin (net)", "compared_margin")
+    assert found.origin["runs"] == "compared_margin/pictures/seed0 compared_margin/pictures/seed1"

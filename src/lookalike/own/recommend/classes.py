@@ -17,6 +17,7 @@ FEWEST_CLASSES = 5  # on either side: to learn from, and to decide by
 FEWEST_PICTURES = 4  # of a class: samplers draw up to five, some twice
 SCHEDULE = "schedule.json"  # where a folder of results keeps what is trained, for a call that goes on
 SEED = 0  # of the split, and of the pictures that are kept
+HELD_OUT = ["test", "query"]
 TOLD = 3  # classes that are left out, by name
 
 
@@ -47,7 +48,7 @@ class Classes:
     @property
     def rule(self) -> str:
         """How the classes were split, in a sentence."""
-        learned, held = len(self.names("train")), len(self.names("test", "query"))
+        learned, held = len(self.names("train")), len(self.names(*HELD_OUT))
         if self.by_folder:
             how = "as its folders say"
         else:
@@ -59,8 +60,8 @@ class Classes:
         """What was left out, a sentence each."""
         said = [f"Of the names {remark}." for remark in self.remarks]
         if self.too_small:
-            more = f" and {len(self.too_small) - TOLD} more" if len(self.too_small) > TOLD else ""
-            listed = ", ".join(self.too_small[:TOLD]) + more
+            more = [f"{len(self.too_small) - TOLD} more"] if len(self.too_small) > TOLD else []
+            listed = ", ".join([*self.too_small[:TOLD], *more])
             said.append(f"Left out, with fewer than {FEWEST_PICTURES} pictures: {listed}.")
         if self.most is not None:
             said.append(f"Of each class at most {self.most} pictures take part, drawn with seed {SEED}.")
@@ -76,21 +77,15 @@ class Classes:
         known |= {"self_match": "query" not in set(self.rows["role"])}
         if not self.by_folder:
             known |= {"classes": {role: self.names(role) for role in ("train", "test")}}
-        if self.most is not None:
-            self._link(links)
-            return {**known, "folder": str(links)}
-        ignored = {"ignore": [glob.escape(name) for name in self.too_small]} if self.too_small else {}
-        return {**known, "folder": str(self.folder.resolve()), **ignored}
-
-    def _link(self, links: Path) -> None:
-        """Links to the kept pictures, in the folders of their roles and classes."""
-        for row in self.rows.itertuples():
-            path = Path(str(row.path))
-            parts = [str(row.role)] if self.by_folder else []
-            link = links.joinpath(*parts, path.parent.name, path.name)
+        if self.most is None:
+            ignored = {"ignore": [glob.escape(name) for name in self.too_small]} if self.too_small else {}
+            return {**known, "folder": str(self.folder.resolve()), **ignored}
+        for path, role in zip(map(Path, self.rows["path"]), self.rows["role"], strict=True):
+            link = links.joinpath(*[str(role)] * self.by_folder, path.parent.name, path.name)
             link.parent.mkdir(parents=True, exist_ok=True)
             if not link.is_symlink():
                 link.symlink_to((self.folder / path).resolve())
+        return {**known, "folder": str(links)}
 
 
 def read_classes(folder: Path, *, most: int | None = None) -> Classes:
@@ -119,9 +114,19 @@ def read_classes(folder: Path, *, most: int | None = None) -> Classes:
         too_small = tuple(sorted({PurePosixPath(path).parent.name for path in rows.loc[small, "path"]}))
         rows = rows[~small]
         rows = rows.assign(role=rows["class_name"].map(split_classes(rows["class_name"].unique().tolist())))
-    _refuse_few(folder, rows, by_folder)
+    learned, held = (rows.loc[rows["role"].isin(roles), "class_name"].nunique() for roles in (["train"], HELD_OUT))
+    if min(learned, held) < FEWEST_CLASSES:
+        found = f"{learned} classes to train on and {held} to hold out are too few; {FEWEST_CLASSES} each are enough"
+        if not by_folder:
+            found = (
+                f"{counted(learned + held, 'class')} with {FEWEST_PICTURES} pictures or more are too few; "
+                f"{2 * FEWEST_CLASSES} are enough, half to train on and half to hold out"
+            )
+        raise ValueError(f"{folder}: {found}")
     if most is not None:
-        rows = _drawn(rows, most)
+        generator = np.random.default_rng(SEED)
+        groups = rows.sort_values("path").groupby(["role", "class_name"])
+        rows = pd.concat([own.iloc[np.sort(generator.permutation(len(own))[:most])] for _, own in groups])
     return Classes(folder, rows.reset_index(drop=True), by_folder, too_small, remarks, most)
 
 
@@ -134,28 +139,3 @@ def split_classes(names: list[str]) -> dict[str, str]:
     drawn = np.random.default_rng(SEED).permutation(len(ordered))
     held = set(drawn[: len(ordered) // 2].tolist())
     return {name: "test" if place in held else "train" for place, name in enumerate(ordered)}
-
-
-def _drawn(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    generator = np.random.default_rng(SEED)
-    kept = []
-    for _, own in rows.sort_values("path").groupby(["role", "class_name"]):
-        chosen = np.sort(generator.permutation(len(own))[:most])
-        kept.append(own.iloc[chosen])
-    return pd.concat(kept)
-
-
-def _refuse_few(folder: Path, rows: pd.DataFrame, by_folder: bool) -> None:
-    classes = {role: own["class_name"].nunique() for role, own in rows.groupby("role")}
-    learned, held = classes.get("train", 0), classes.get("test", classes.get("query", 0))
-    if min(learned, held) >= FEWEST_CLASSES:
-        return
-    if by_folder:
-        raise ValueError(
-            f"{folder}: {counted(learned, 'class')} to train on and {held} to hold out are too few; "
-            f"{FEWEST_CLASSES} each are enough"
-        )
-    raise ValueError(
-        f"{folder}: {counted(learned + held, 'class')} with {FEWEST_PICTURES} pictures or more are too few; "
-        f"{2 * FEWEST_CLASSES} are enough, half to train on and half to hold out"
-    )

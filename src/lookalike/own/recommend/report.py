@@ -51,7 +51,7 @@ PAGE = "recommendation.html"
 HEADING = ("row", "network", "R@1", "difference", "MAP@R", "difference", "ms per query", "training, min")
 
 
-def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequence[int]) -> Row:
+def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequence[int], overlay: Path) -> Row:
     """A row whose metrics are on disk.
 
     Args:
@@ -60,6 +60,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
         way: the row.
         network: its name.
         seeds: of its trainings.
+        overlay: its file.
 
     Raises:
         ValueError: for metrics that are not told by class.
@@ -70,7 +71,8 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
         {stage: str(results / path) for stage, path in timing_files(plan, way.recipe, DATASET, seed).items()}
         for seed in seeds
     ]
-    costs = [row_costs(each, read_json(file)) for each, file in zip(timings, files, strict=True)]
+    told = [read_json(file) for file in files]
+    costs = [row_costs(each, metrics) for each, metrics in zip(timings, told, strict=True)]
     warm = [warm_query_ms(each) for each in timings]
     values: dict[str, Values] = {}
     queries = np.empty(0)
@@ -89,7 +91,13 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
         queries=queries,
         query_ms=_mean([each["query_ms"] for each in costs] if None in warm else warm),
         training_s=_mean([each["training_s"] for each in costs]) if settings["train"]["loss"] else None,
-        recipe=way.recipe,
+        origin={
+            "recipe": way.recipe,
+            "seeds": " ".join(map(str, seeds)),
+            "runs": " ".join(str(file.relative_to(results / "metrics").with_suffix("")) for file in files),
+            **{name: " ".join(dict.fromkeys(str(each.get(name)) for each in told)) for name in ("settings", "code")},
+            "made by": f"snakemake --cores all {' '.join(map(_shown, files))} --configfile {_shown(overlay)}",
+        },
     )
 
 
@@ -114,12 +122,15 @@ class Report:
     def page(self) -> str:
         """As the page of a table."""
         found = self.recommendation
-        rows = tuple(
-            Line(tuple(Cell(text, each.row is found.row) for text in _cells(each)), trivial=not each.row.trained)
-            for each in found.compared
-        )
+        best = [max(each.row.mean(metric) for each in found.compared) for metric in METRICS]
+        rows = []
+        for each in found.compared:
+            cells = list(map(Cell, _cells(each)))
+            for place, metric, most in zip((2, 4), METRICS, best, strict=True):
+                cells[place] = Cell(cells[place].text, each.row.mean(metric) == most, each.row.seeds)
+            rows.append(Line(tuple(cells), each.row.origin, not each.row.trained))
         remarks = (*found.notes, *self._beneath(), "Next, in the project's folder:", *self.lines)
-        section = Section(DATASET, "Answer", found.sentence, remarks, measured=Grid(HEADING, rows))
+        section = Section(DATASET, "Answer", found.sentence, remarks, measured=Grid(HEADING, tuple(rows)))
         table = ReaderTable("recommendation", f"Which method for {self.folder}?", self.terms, [section])
         return page([table], scale=f"{self.folder}, classes held out", legend={})
 
@@ -224,7 +235,7 @@ def report_of(
         measure_untrained(work, cores)
     schedule = train(works, hours, until, cores)
     rows = [
-        read_row(work.plan(), work.results, way, network=work.network.name, seeds=[0])
+        read_row(work.plan(), work.results, way, network=work.network.name, seeds=[0], overlay=work.file)
         for work in works
         for way in UNTRAINED
     ]
@@ -233,7 +244,8 @@ def report_of(
         plan = first.plan(budget)
         ways = [way for label, of in first.methods(plan).items() if label in schedule.chosen for way in of]
         seeds = range(budget.seeds)
-        rows += [read_row(plan, first.results, way, network=first.network.name, seeds=seeds) for way in ways]
+        about: dict[str, Any] = {"network": first.network.name, "seeds": seeds, "overlay": first.file}
+        rows += [read_row(plan, first.results, way, **about) for way in ways]
     found = recommend(rows)
     lines = _next_lines(next(each for each in works if each.network.name == found.row.network), found.row)
     if found.case in (Case.UNDECIDED, Case.NOT_TRAINED):
@@ -275,7 +287,7 @@ def _next_lines(work: Work, row: Row) -> list[str]:
     """What can be typed next with the recommended row: a search, and an explanation of two pictures of a class."""
     folder, rows = work.classes.folder, read_manifest(work.manifest)
     if row.trained:
-        name, options = f"{row.recipe}@{DATASET}", f"--configfile {shlex.quote(_shown(work.file))}"
+        name, options = f"{row.origin['recipe']}@{DATASET}", f"--configfile {shlex.quote(_shown(work.file))}"
     else:
         name, options = shlex.quote(work.network.model), f"--size {work.network.view['crop_px']}"
     held_out = rows[rows["role"].isin(("test", "query"))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -32,7 +32,7 @@ class Row:
         queries: ``(C,)``, of each class.
         query_ms: milliseconds per query, as measured; ``None`` where it was not.
         training_s: seconds of a training; ``None`` without one.
-        recipe: its name.
+        origin: of its numbers: the ``recipe``, and what a page of tables says of them.
     """
 
     label: str
@@ -43,7 +43,7 @@ class Row:
     queries: Values
     query_ms: float | None = None
     training_s: float | None = None
-    recipe: str = ""
+    origin: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
