@@ -22,9 +22,8 @@ from torch.nn import functional as F
 
 from lookalike.own.index import TOGETHER, Tensors, write_part
 from lookalike.own.models import OpenModel, open_model
-from lookalike.own.pictures import pictures_in
-from lookalike.own.ranking import way_of
-from lookalike.own.search import index_place, open_gallery
+from lookalike.own.picture_files import pictures_in
+from lookalike.own.search import index_place, open_gallery, way_of
 
 LIMITS = {"cosine": 0.5, "structure": 1.0}
 COMMAND_S = 6.0

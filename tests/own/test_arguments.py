@@ -9,7 +9,7 @@ import pytest
 from lookalike.checks import require_known
 from lookalike.explanations.choice import OF_EMBEDDERS, OF_GRAPHS
 from lookalike.own.arguments import METHODS, WAYS
-from lookalike.own.ranking import WAYS as WAYS_OF_NETWORKS
+from lookalike.own.search import WAYS as WAYS_OF_NETWORKS
 from own_pictures import write_pictures
 from projects import ROOT
 

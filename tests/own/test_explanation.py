@@ -5,7 +5,7 @@ from PIL import Image
 
 import lookalike
 from lookalike.own.explanation import explain_files, explain_hits
-from lookalike.own.pictures import read_image
+from lookalike.own.picture_files import read_image
 from lookalike.own.search import open_gallery
 from own_pictures import opened, write_pictures
 

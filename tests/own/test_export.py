@@ -17,7 +17,7 @@ from lookalike.files import read_json, read_tensors
 from lookalike.methods.avsl.representation import Representation
 from lookalike.own import export as exporting
 from lookalike.own.export import export_model, vectors_of
-from lookalike.own.pictures import read_image
+from lookalike.own.picture_files import read_image
 from own_pictures import opened, write_pictures
 
 

@@ -7,7 +7,7 @@ from safetensors.torch import load_file, save_file
 from lookalike.files import write_tensors
 from lookalike.own import index as indexes
 from lookalike.own.index import Index, read_parts, tidied, write_part
-from lookalike.own.pictures import Stamp
+from lookalike.own.picture_files import Stamp
 
 
 def stamps(*numbers, changed=1, renewed=1):

@@ -12,7 +12,7 @@ from PIL import Image
 
 import lookalike
 from lookalike.own import search as searching
-from lookalike.own.pictures import read_image
+from lookalike.own.picture_files import read_image
 from lookalike.own.search import open_gallery
 from own_pictures import opened, write_pictures
 

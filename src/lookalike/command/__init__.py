@@ -164,7 +164,7 @@ def _on_data(options: argparse.Namespace) -> int:
 
 
 def _on_verify(options: argparse.Namespace) -> int:
-    from lookalike.command.verifying import print_verification
+    from lookalike.command.verification import print_verification
 
     return print_verification(options.folders)
 

@@ -18,7 +18,7 @@ from lookalike.paths import project_or_here
 UNTRAINED = "untrained:"
 TRAINING = "the file of a finished training, results/<scale>/models/<recipe>/<dataset>/seed<seed>.safetensors"
 FORMS = f"{TRAINING}, or {UNTRAINED}NAME[=FILE]"
-# As `lookalike.own.ranking` and `lookalike.explanations.choice` have them, which import torch.
+# As `lookalike.own.search` and `lookalike.explanations.choice` have them, which import torch.
 WAYS = ("cosine", "structure", "graph")
 METHODS = ("activation", "structure", "attention", "gradient", "class_agnostic", "graph")
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt")  # endings of files that torch writes

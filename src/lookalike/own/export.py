@@ -27,7 +27,7 @@ from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.own.index import Tensors
 from lookalike.own.models import OpenModel
-from lookalike.own.pictures import read_image
+from lookalike.own.picture_files import read_image
 from lookalike.own.search import Gallery, open_gallery
 from lookalike.tensors import unit
 from lookalike.text import counted

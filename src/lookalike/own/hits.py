@@ -12,9 +12,8 @@ from lookalike.data.embedded import embedded
 from lookalike.files import json_text, write_text
 from lookalike.own.explanation import Explained, check_method, explain_hits
 from lookalike.own.models import OpenModel
-from lookalike.own.pictures import pictures_in
-from lookalike.own.ranking import WAYS, ways_of
-from lookalike.own.search import Gallery, Hit, open_gallery
+from lookalike.own.picture_files import pictures_in
+from lookalike.own.search import WAYS, Gallery, Hit, open_gallery, ways_of
 from lookalike.text import counted, printable
 
 TEMPLATE = Path(__file__).with_name("hits.html")
@@ -79,7 +78,7 @@ def print_search(
         query: a picture, or a folder of them.
         folder: that is searched; by default the query's own.
         top: pictures per query.
-        way: a key of `lookalike.own.ranking.WAYS`, or ``None`` for the model's own.
+        way: a key of `lookalike.own.search.WAYS`, or ``None`` for the model's own.
         method: that explains, or ``None`` for that of the way.
         store: folder of the index.
         out: HTML page to write.

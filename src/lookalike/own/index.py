@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lookalike.files import mapped_tensors, packed_names, require_finite, unpacked_names, write_tensors
-from lookalike.own.pictures import Stamp
+from lookalike.own.picture_files import Stamp
 
 TOGETHER = 4096  # pictures of a file
 STAMPS = ("sizes", "changed", "renewed")  # of the files that are named, in the order of a `Stamp`

@@ -19,7 +19,7 @@ from lookalike.data.checksums import weights_digest
 from lookalike.data.manifest import read_manifest
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json, write_text
-from lookalike.own.pictures import pictures_in
+from lookalike.own.picture_files import pictures_in
 from lookalike.own.recommend.classes import SCHEDULE, Classes
 from lookalike.own.recommend.networks import Network
 from lookalike.own.step_cost import kind_of, step_cost

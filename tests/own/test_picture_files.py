@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from lookalike.own.pictures import image_batches, pictures_in, read_image
+from lookalike.own.picture_files import image_batches, pictures_in, read_image
 from own_pictures import opened, write_pictures
 
 
