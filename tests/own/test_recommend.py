@@ -12,10 +12,10 @@ from PIL import Image
 
 from figurines import PRESETS, write_figurines
 from lookalike.command import main
-from lookalike.own.recommend import training
+from lookalike.own.recommend import schedule, training
 from lookalike.own.recommend.classes import read_classes
-from lookalike.own.recommend.networks import Network
-from lookalike.own.recommend.training import Budget, Candidate, works_of
+from lookalike.own.recommend.schedule import Budget, Candidate
+from lookalike.own.recommend.training import Network, works_of
 
 FEW = {"train_classes": 9, "test_classes": 9, "images_per_class": (6,), "images_per_test_class": (6,)}
 
@@ -40,7 +40,7 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
         for picture in sorted(folder.iterdir())[:6]:
             picture.rename(target / picture.name)
     # Seconds of steps are the machine's: here as many as let one method fit.
-    monkeypatch.setattr(training, "BUDGETS", (Budget(5, 2, 1),))
+    monkeypatch.setattr(schedule, "BUDGETS", (Budget(5, 2, 1),))
     monkeypatch.setattr(training, "measured", lambda work: [
         Candidate("ProxyAnchor", 0.1, 1.0), Candidate("Margin", 900.0, 1.0)
     ])  # fmt: skip

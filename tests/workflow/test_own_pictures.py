@@ -18,8 +18,8 @@ from lookalike.command import main
 from lookalike.files import read_tensors, unpacked_names
 from lookalike.settings.call import Configuration
 from lookalike.settings.datasets import Dataset
-from lookalike.own.recommend import training
-from lookalike.own.recommend.training import Budget
+from lookalike.own.recommend import schedule
+from lookalike.own.recommend.schedule import Budget
 from projects import ROOT, make_project, spoil
 
 LINE = "--cores 2 tables --configfile own.yaml"
@@ -122,7 +122,7 @@ def test_the_documented_recommendation_runs_as_printed(project, tmp_path, monkey
     shutil.copy(unused, street / "few")
     monkeypatch.chdir(project.root)
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "no hub"))
-    monkeypatch.setattr(training, "BUDGETS", (Budget(10**7, 3, 1),))  # trainings are tests/own's
+    monkeypatch.setattr(schedule, "BUDGETS", (Budget(10**7, 3, 1),))  # trainings are tests/own's
     (line,) = re.findall(r"^lookalike (recommend .+)$", DOCUMENT.read_text(), re.MULTILINE)
     assert main(line.split()) == 0
     assert "nothing was trained" in capsys.readouterr().out

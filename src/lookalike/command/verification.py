@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from lookalike.own.recommend.classes import SCHEDULE
+from lookalike.own.recommend.schedule import SCHEDULE
 from lookalike.paths import project_root
 from lookalike.running.records import RECORDS, RESULTS, digest_of, read_record, record_of
 from lookalike.text import counted, human_bytes, one_line

@@ -1,57 +1,14 @@
-"""Which trainings fit is told by seconds alone; rows of one training stand together, by an overlay of the folder's."""
+"""Networks at hand, and the overlay by which each is trained: rows of one training stand together."""
 
 import pandas as pd
 import pytest
+import torch
+from torchvision.models import alexnet, squeezenet1_1
 
+from lookalike.own.models import open_model
 from lookalike.own.recommend.classes import Classes, split_classes
-from lookalike.own.recommend.networks import Network
-from lookalike.own.recommend.training import (
-    BUDGETS,
-    DATASET,
-    ORDER,
-    RESERVE,
-    UNTRAINED,
-    Budget,
-    Candidate,
-    fitting,
-    works_of,
-)
-
-THREE = [Candidate("a", 0.1, 5.0), Candidate("b", 0.1, 5.0), Candidate("c", 0.3, 5.0)]
-
-
-def test_much_time_gives_every_method_all_batches():
-    assert fitting(THREE, 36000) == (BUDGETS[0], ["a", "b", "c"], {})
-
-
-def test_less_time_gives_fewer_methods_and_then_fewer_batches_but_never_one_seed():
-    reached = [fitting(THREE, seconds).budget for seconds in range(20, 3000, 10)]
-    budgets = [BUDGETS.index(each) for each in reached if each is not None]
-    assert budgets == sorted(budgets, reverse=True)
-    assert set(budgets) >= {0, len(BUDGETS) - 1}
-    assert reached[0] is None
-    assert min(budget.seeds for budget in BUDGETS) == 2
-
-
-def test_a_method_that_is_too_long_makes_way_for_later_ones_and_says_what_it_takes():
-    slow = [Candidate("slow", 9.0, 5.0), *THREE]
-    schedule = fitting(slow, 3600)
-    assert schedule.chosen == ["a", "b", "c"]
-    assert schedule.left_out == {"slow": "takes 5.6 h for 3 seeds of 500 batches"}
-
-
-def test_trainings_side_by_side_take_no_less_than_the_longest():
-    (one,) = [Candidate("a", 1.0, 0.0)]
-    assert fitting([one], RESERVE * 1000 - 1, workers=64).budget != BUDGETS[0]
-    assert fitting([one], RESERVE * 1000, workers=64).budget == BUDGETS[0]
-
-
-def test_what_cannot_run_is_told_and_what_does_not_fit_too():
-    candidates = [Candidate("no", 0.0, 0.0, "needs more pictures"), Candidate("a", 100.0, 5.0)]
-    schedule = fitting(candidates, 60)
-    assert schedule.budget is None
-    assert schedule.left_out["no"] == "needs more pictures"
-    assert schedule.left_out["a"].endswith("for 2 seeds of 100 batches")
+from lookalike.own.recommend.schedule import ORDER, Budget
+from lookalike.own.recommend.training import DATASET, UNTRAINED, Network, networks_at_hand, works_of
 
 
 @pytest.fixture
@@ -91,3 +48,64 @@ def test_the_overlay_gives_every_row_the_same_budget_and_a_batch_that_the_classe
     budgets = [{key: train["budget"][key] for key in ("epochs", "batches_per_epoch")} for train in trains]
     assert budgets == [{"epochs": 5, "batches_per_epoch": 50}] * len(trains)
     assert plan.seeds == [0, 1, 2]
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    torch.manual_seed(0)
+    torch.save(squeezenet1_1(weights=None).state_dict(), tmp_path / "squeeze.pth")
+    return tmp_path / "squeeze.pth"
+
+
+def test_the_projects_own_network_is_always_there_and_comes_last(weights):
+    assert [each.name for each in networks_at_hand([], size_px=96)] == ["tiny"]
+    first, last = networks_at_hand([f"squeezenet1_1={weights}"], size_px=96)
+    assert (first.name, last.name) == ("squeezenet1_1", "tiny")
+    assert first.view == {"resize_px": 110, "crop_px": 96}
+    assert last.view == {"resize_px": 64, "crop_px": 56}
+
+
+def test_each_is_searched_with_as_it_was_measured(weights):
+    for network in networks_at_hand([f"squeezenet1_1={weights}"], size_px=96):
+        assert dict(open_model(network.model, size_px=network.view["crop_px"]).view) == network.view
+
+
+def test_what_torchvision_has_kept_is_at_hand(weights, monkeypatch):
+    folder = weights.parent / "hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    (folder / "resnet18-f37072fd.pth").write_bytes(b"")
+    first, _ = networks_at_hand([], size_px=96)
+    assert (first.name, first.model) == ("resnet18", "untrained:resnet18")
+    assert len(networks_at_hand([f"squeezenet1_1={weights}"], size_px=96)) == 3
+
+
+def test_two_files_of_one_network_are_told_apart_and_any_classifier_gets_its_last_map(weights):
+    other = weights.with_name("other.pth")
+    torch.save(alexnet(weights=None).state_dict(), weights.with_name("alex.pth"))
+    other.write_bytes(weights.read_bytes())
+    given = [f"squeezenet1_1={weights}", f"squeezenet1_1={other}", f"alexnet={weights.with_name('alex.pth')}"]
+    found = networks_at_hand(given, size_px=96)
+    assert [each.name for each in found] == ["squeezenet1_1", "squeezenet1_1 (other)", "alexnet", "tiny"]
+    assert found[1].slug == "squeezenet1_1_other"
+    (weights.parent / "more").mkdir()
+    third = weights.parent / "more" / "other.pth"
+    third.write_bytes(weights.read_bytes())
+    names = [each.name for each in networks_at_hand([*given, f"squeezenet1_1={third}"], size_px=96)]
+    assert names[3] == "squeezenet1_1 (other, 2)"
+    assert found[2].backbone["stages"] == ["avgpool"]  # of 6 x 6 places
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("squeezenet1_1", "is NAME=FILE"),
+        ("squeezenet={weights}", "unknown 'squeezenet', did you mean 'squeezenet1_[01]'"),
+        ("squeezenet1_1=nowhere.pth", "there is no file nowhere.pth"),
+        ("resnet18={weights}", "do not fit resnet18"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_refused_in_a_line(weights, given, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        networks_at_hand([given.format(weights=weights)], size_px=96)
+    assert "\n" not in str(refused.value)

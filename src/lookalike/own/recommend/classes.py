@@ -15,7 +15,6 @@ from lookalike.text import counted
 
 FEWEST_CLASSES = 5  # on either side: to learn from, and to decide by
 FEWEST_PICTURES = 4  # of a class: samplers draw up to five, some twice
-SCHEDULE = "schedule.json"  # where a folder of results keeps what is trained, for a call that goes on
 SEED = 0  # of the split, and of the pictures that are kept
 HELD_OUT = ["test", "query"]
 TOLD = 3  # classes that are left out, by name

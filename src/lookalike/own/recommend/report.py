@@ -19,15 +19,15 @@ from lookalike.data.usable import queries_without_positive
 from lookalike.files import read_json, write_json, write_text
 from lookalike.own.arguments import check_request
 from lookalike.own.recommend.classes import Classes, read_classes
-from lookalike.own.recommend.networks import networks_at_hand
+from lookalike.own.recommend.schedule import Schedule
 from lookalike.own.recommend.training import (
     DATASET,
     GOES_ON,
     UNTRAINED,
-    Schedule,
     Way,
     Work,
     measure_untrained,
+    networks_at_hand,
     train,
     works_of,
 )

@@ -1,4 +1,4 @@
-"""The trainings behind a recommendation: which fit the time, and the workflow's calls that do them by an overlay."""
+"""The trainings behind a recommendation: the networks at hand, their overlays, and the workflow's calls by these."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 import yaml
+from torchvision import models
 
+from lookalike.checks import require_known
 from lookalike.data.checksums import weights_digest
 from lookalike.data.manifest import read_manifest
 from lookalike.data.roles import LEFT_OUT
 from lookalike.files import read_json, write_json, write_text
+from lookalike.models.backbones import BACKBONES, build_network, load_weights
+from lookalike.own.arguments import UNTRAINED as UNTRAINED_MODEL
+from lookalike.own.arguments import check_size, given_weights
+from lookalike.own.models import CROP_PX, RESIZE_PX, last_map
 from lookalike.own.picture_files import pictures_in
-from lookalike.own.recommend.classes import SCHEDULE, Classes
-from lookalike.own.recommend.networks import Network
+from lookalike.own.recommend.classes import Classes
+from lookalike.own.recommend.schedule import ORDER, SCHEDULE, Budget, Candidate, Schedule, fitting
 from lookalike.own.step_cost import kind_of, step_cost
 from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
@@ -32,28 +39,18 @@ from lookalike.plan.timings import seconds
 from lookalike.running.devices import visible_devices
 from lookalike.running.ending import Terminated
 from lookalike.running.machine import job_device
-from lookalike.text import counted, human_seconds
+from lookalike.text import counted
 
 DATASET = "pictures"
 BATCH, GROUP = 40, 20  # pictures of a batch, the comparison's own; a smaller one is a multiple of what samplers draw
 PER_CLASS = 4
 EPOCH = 50  # batches
 STARTING_S = 2.0  # of a job, beside what it does
-RESERVE = 1.5  # of the measured time: jobs side by side share memory and caches, and the last one waits for none
 GOES_ON = "the same line goes on from there"
-# Rows of the table `comparison` in the order in which they are tried, whatever they reach: first one of each family,
-# plain losses before methods that take more of a step. A row that is not named here comes last, in the table's order.
-ORDER = (
-    "ProxyAnchor",
-    "Multi-Similarity",
-    "ProxyAnchor-AVSL",
-    "Contextual",
-    "ProxyAnchor (average + maximum)",
-    "Margin",
-    "Triplet",
-    "Margin-AVSL",
-    "Triplet + SAM",
-)
+TINY = "tiny"  # the project's own, which is always there
+TINY_WEIGHTS = "params/starts/tiny.safetensors"
+TINY_VIEW = {"resize_px": 64, "crop_px": 56}  # that it has learned from
+CACHED = ("resnet50", "resnet18", "squeezenet1_1")  # looked for where torchvision keeps its weights
 
 
 class Way(NamedTuple):
@@ -71,86 +68,30 @@ UNTRAINED = (
 )
 
 
-class Budget(NamedTuple):
-    """What every method gets: batches of a training, seeds; and the fewest methods that must fit."""
-
-    batches: int
-    seeds: int
-    methods: int
-
-
-# The first that fits is taken. Two seeds decide next to nothing, and show what there is to gain.
-BUDGETS = (
-    Budget(1000, 3, 4),
-    Budget(500, 3, 2),
-    Budget(250, 3, 2),
-    Budget(250, 3, 1),
-    Budget(100, 3, 1),
-    Budget(100, 2, 1),
-)
-
-
-class Candidate(NamedTuple):
-    """A method that may fit.
+@dataclass(frozen=True)
+class Network:
+    """A network with weights.
 
     Attributes:
-        label: of its first row.
-        step_s: seconds of a batch.
-        fixed_s: seconds of a training beside its batches: to start, to search, and to score each of its rows.
-        refused: why it cannot run on these pictures, if it cannot.
+        name: that tables show; unique among those of a call.
+        backbone: section ``train.backbone`` of recipes that start from it.
+        view: ``resize_px`` and ``crop_px`` of its test pictures.
     """
 
-    label: str
-    step_s: float
-    fixed_s: float
-    refused: str = ""
+    name: str
+    backbone: dict[str, Any]
+    view: dict[str, int]
 
+    @property
+    def model(self) -> str:
+        """As ``lookalike search`` takes it, untrained."""
+        weights = str(self.backbone["weights"])
+        return f"{UNTRAINED_MODEL}{self.backbone['name']}" + ("" if weights.isupper() else f"={weights}")
 
-class Schedule(NamedTuple):
-    """What is trained: the budget of each method, ``None`` where nothing fits, their labels, and why not others."""
-
-    budget: Budget | None
-    chosen: list[str]
-    left_out: dict[str, str]
-
-
-def fitting(candidates: Sequence[Candidate], seconds: float, *, workers: int = 1) -> Schedule:
-    """The methods that fit a time, all with the same budget.
-
-    Of the budgets of `BUDGETS` the first is taken that enough methods fit; then methods in their order, each unless it
-    is too long for what is left. Nothing here knows what a method reaches.
-
-    Args:
-        candidates: in the order in which they are tried.
-        seconds: that are left.
-        workers: trainings that run side by side.
-    """
-    possible = [each for each in candidates if not each.refused]
-    fits = ((each, _taken(possible, each, seconds, workers)) for each in BUDGETS)
-    enough = ((budget, taken) for budget, taken in fits if len(taken) >= min(budget.methods, len(possible)) > 0)
-    budget, taken = next(enough, (None, []))
-    least = budget or BUDGETS[-1]
-    left_out = {
-        each.label: each.refused
-        or f"takes {human_seconds(_clock([each], least, workers))} for {least.seeds} seeds of {least.batches} batches"
-        for each in candidates
-        if each not in taken
-    }
-    return Schedule(budget, [each.label for each in taken], left_out)
-
-
-def _taken(candidates: Sequence[Candidate], budget: Budget, seconds: float, workers: int) -> list[Candidate]:
-    taken: list[Candidate] = []
-    for each in candidates:
-        if _clock([*taken, each], budget, workers) <= seconds:
-            taken.append(each)
-    return taken
-
-
-def _clock(taken: Sequence[Candidate], budget: Budget, workers: int) -> float:
-    """Seconds on the clock: of all, shared among the workers, but no less than the longest training."""
-    trainings = [budget.batches * each.step_s + each.fixed_s for each in taken]
-    return RESERVE * max(budget.seeds * sum(trainings) / workers, *trainings)
+    @property
+    def slug(self) -> str:
+        """Its name as a part of names of files."""
+        return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
 
 
 @dataclass(frozen=True)
@@ -248,6 +189,43 @@ class Work:
                 raise
         if status:
             raise ValueError(f"the workflow has failed, as said above; {GOES_ON}")
+
+
+def networks_at_hand(given: Sequence[str], *, size_px: int) -> list[Network]:
+    """Networks in the order in which training is tried from them: as given, cached ones of torchvision, `TINY`.
+
+    Args:
+        given: ``NAME=FILE`` each, a classifier of torchvision or `TINY` with weights in torchvision's layout.
+        size_px: side of the pictures of all but `TINY`.
+
+    Raises:
+        ValueError: for another form, an unknown network, a file that is not there, or weights that do not fit.
+    """
+    check_size(size_px)
+    view = {"resize_px": round(size_px * RESIZE_PX / CROP_PX), "crop_px": size_px}
+    found: dict[str, Network] = {}
+    for text in given:
+        name, file = given_weights(text)
+        require_known("--weights", name, {*BACKBONES, *models.list_models(models)})
+        path = file.absolute()
+        load_weights(build_network(name), name, str(path))  # so that a file of another network is refused now
+        numbered = (f"{name} ({path.stem}, {number})" for number in range(2, len(found) + 2))
+        free = next(each for each in (name, f"{name} ({path.stem})", *numbered) if each not in found)
+        found[free] = Network(free, _backbone(name, str(path)), TINY_VIEW if name == TINY else view)
+    named = {each.backbone["name"] for each in found.values()}
+    cached = [Network(name, _backbone(name, "IMAGENET1K_V1"), view) for name in CACHED if _is_cached(name)]
+    others = [*cached, Network(TINY, _backbone(TINY, TINY_WEIGHTS), TINY_VIEW)]
+    return [*found.values(), *(each for each in others if each.name not in named)]
+
+
+def _backbone(name: str, weights: str) -> dict[str, Any]:
+    stages = {} if name in BACKBONES else {"stages": [last_map(build_network(name))]}
+    return {"name": name, "weights": weights, "batch_norm": "frozen", **stages}
+
+
+def _is_cached(name: str) -> bool:
+    url = str(models.get_model_weights(name)["IMAGENET1K_V1"].url)
+    return (Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]).is_file()
 
 
 def works_of(classes: Classes, networks: Sequence[Network], *, size_px: int) -> list[Work]:
