@@ -16,10 +16,10 @@ from torchvision.models import squeezenet1_1
 from figurines import PRESETS, write_figurines
 from lookalike.command import main
 from lookalike.files import read_tensors, unpacked_names
-from lookalike.settings.call import Configuration
-from lookalike.settings.datasets import Dataset
 from lookalike.own.recommend import schedule
 from lookalike.own.recommend.schedule import Budget
+from lookalike.settings.call import Configuration
+from lookalike.settings.datasets import Dataset
 from projects import ROOT, make_project, spoil
 
 LINE = "--cores 2 tables --configfile own.yaml"

@@ -90,7 +90,7 @@ def pairs(first: Sequence[Run], second: Sequence[Run]) -> Iterator[tuple[list[Ru
 
 def settings_of(run: Run) -> dict[str, str]:
     """Dotted keys of all sections, values as text; those of ``train`` as the model was trained with."""
-    settings = run.results.plan.settings(run.recipe, run.dataset)
+    settings = run.results.plan.deciding(run.recipe, run.dataset)
     used = {**settings, "train": about_model(run.file("model")).get("settings", settings["train"])}
     return flat({section: values for section, values in used.items() if values})
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from lookalike.explanations.explanation import Explanation
-from lookalike.explanations.images import ROLES
+from lookalike.explanations.explanation import ROLES, Explanation
 from lookalike.explanations.words import colours, sentence
 from lookalike.files import replacing
 

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from lookalike.data.pictures import read_picture
 from lookalike.explanations.choice import explain, methods_of
-from lookalike.explanations.explanation import Explanation
-from lookalike.explanations.images import ROLES
+from lookalike.explanations.explanation import ROLES, Explanation
 from lookalike.explanations.picture import draw, overlays
 from lookalike.explanations.serialisation import as_data
 from lookalike.explanations.words import colours, sentence

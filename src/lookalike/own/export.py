@@ -18,13 +18,12 @@ from torch.nn import functional as F
 from lookalike.checks import require_new_folder, workflow_extra
 from lookalike.files import read_json, write_json, write_tensors, write_text
 from lookalike.methods.avsl.head import LevelHead, average_max_pool
-from lookalike.methods.avsl.model import AVSL
+from lookalike.methods.avsl.model import AVSL, select_stages
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.retrieval import fixed_error, fixed_weights
 from lookalike.methods.avsl.scoring import weighted_vectors
-from lookalike.methods.avsl.stages import select_stages
 from lookalike.methods.diml.head import mean_vector
-from lookalike.methods.diml.located import LocatedEmbedder
+from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.own.index import Tensors
 from lookalike.own.models import OpenModel
 from lookalike.own.picture_files import read_image

@@ -25,8 +25,8 @@ from lookalike.models.backbones import BACKBONES, Trunk, build_network, load_sta
 from lookalike.models.embedder import Embedder
 from lookalike.own.arguments import UNTRAINED, check_model, weights_of
 from lookalike.settings.layers import canonical
-from lookalike.training.model_file import load_model
 from lookalike.training.images import DEVIATION, MEAN, transform
+from lookalike.training.model_file import load_model
 
 PUBLISHED = "IMAGENET1K_V1"  # never DEFAULT, which changes with the version
 CROP_PX, RESIZE_PX = 224, 256  # what torchvision's weights are published for

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.checks import require_known
-
 from lookalike.paths import project_root
 from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan

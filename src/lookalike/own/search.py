@@ -16,15 +16,14 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from lookalike.checks import require_known
-from lookalike.explanations.structure import SIDE, located_by
+from lookalike.explanations.decomposition import SIDE, located_by
 from lookalike.files import require_finite
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.avsl.representation import Representation as Levels
-from lookalike.methods.diml.located import LocatedEmbedder
 from lookalike.methods.diml.matcher import StructuralMatcher
-from lookalike.methods.diml.model import DIML
-from lookalike.methods.diml.ranking import reordered
+from lookalike.methods.diml.model import DIML, LocatedEmbedder
 from lookalike.methods.diml.representation import Representation as Located
+from lookalike.methods.diml.retrieval import reordered
 from lookalike.models.embedder import Embedder
 from lookalike.own.arguments import on_disk
 from lookalike.own.index import TOGETHER, Index, Part, Tensors, read_parts, tidied, write_part

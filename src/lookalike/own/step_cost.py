@@ -106,9 +106,8 @@ def measured_learner(train: Mapping[str, Any], *, classes: int, device: torch.de
     """
     import torch
 
-    from lookalike.learners import LEARNERS
-    from lookalike.training.acceleration import accelerate
-    from lookalike.training.loop import seed_everything
+    from lookalike.training.loop import accelerate, seed_everything
+    from lookalike.training.methods import LEARNERS
     from lookalike.training.steps import steps_of
 
     seed_everything(0)

@@ -14,7 +14,7 @@ from lookalike.command.costs.jobs import distinct_jobs
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.settings.layers import merge
-from lookalike.training.decoding import Decoder
+from lookalike.training.images import Decoder
 from lookalike.training.roles import read_role
 from projects import ROOT
 from trainings import CROP, METHODS, learner, section

@@ -11,8 +11,10 @@ from lookalike.files import write_json
 from lookalike.own.recommend.report import Report, read_row
 from lookalike.own.recommend.training import Way
 from lookalike.own.recommend.verdict import recommend
-from lookalike.parameters import merge, read
 from lookalike.plan.plan import Plan
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import merge
 from recommended_rows import matched, row, untrained
 
 OVERLAY = {"name": "own_x", "datasets": {"pictures": {"layout": "folder", "folder": "x"}}, "seeds": [0, 1]}
@@ -60,7 +62,7 @@ def test_the_data_are_json_with_every_number(report):
 
 
 def test_a_row_holds_percent_by_seed_and_class_with_its_costs(tmp_path):
-    plan = Plan(merge(read("params/config.yaml", "config"), OVERLAY))
+    plan = Plan(merge(read("params/config.yaml", Configuration).dump(), OVERLAY))
     for seed in (0, 1):
         stem = tmp_path / "metrics" / "compared_margin" / "pictures" / f"seed{seed}"
         facts = {"best_epoch": 2, "epochs": 2, "pictures": 50, "searched": 50}

@@ -98,9 +98,9 @@ def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any]) -> 
     """
     import torch
 
-    from lookalike.learners import LEARNERS
-    from lookalike.learners.representations import REPRESENTATIONS
+    from lookalike.training.evaluation import REPRESENTATIONS
     from lookalike.training.learner import named
+    from lookalike.training.methods import LEARNERS
 
     method = chosen["method"]["name"]
     with torch.device("meta"):

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from lookalike.parameters import canonical
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import Composition
+from lookalike.settings.layers import canonical
 from lookalike.sources.kept import kept
 
 STAGES = ("train", "embed", "evaluate", "segment")  # of the jobs that work with a model
@@ -100,7 +100,7 @@ def _pass_length(sampler: str, batch_size: int, pictures: Composition, share: fl
     shown = pictures.first_classes(share)
 
     def by_building() -> int:
-        from lookalike.samplers import build_sampler  # seconds of imports, for what is not kept yet
+        from lookalike.sampling.samplers import build_sampler  # seconds of imports, for what is not kept yet
         from lookalike.training.learner import named
 
         name, options = named(json.loads(sampler))

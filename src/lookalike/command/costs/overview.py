@@ -24,9 +24,9 @@ from lookalike.own.step_cost import PICTURES, Kind, StepCost, kind_of, step_cost
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import role_sizes, training_composition
-from lookalike.settings.layers import Tree
 from lookalike.plan.timings import seconds, timing_pattern
 from lookalike.running.machine import device_name, job_device
+from lookalike.settings.layers import Tree
 from lookalike.text import WIDTH, aligned, counted, human_bytes, human_seconds
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
     Raises:
         ValueError: for metrics that are not told by class.
     """
-    settings = plan.settings(way.recipe, DATASET)
+    settings = plan.deciding(way.recipe, DATASET)
     files = [results / result_file(plan, "evaluation", way.recipe, DATASET, seed) for seed in seeds]
     timings = [
         {stage: str(results / path) for stage, path in timing_files(plan, way.recipe, DATASET, seed).items()}

@@ -30,7 +30,6 @@ from lookalike.own.picture_files import pictures_in
 from lookalike.own.recommend.classes import Classes
 from lookalike.own.recommend.schedule import ORDER, SCHEDULE, Budget, Candidate, Schedule, fitting
 from lookalike.own.step_cost import kind_of, step_cost
-from lookalike.parameters import Settings, merge, read
 from lookalike.paths import project_root
 from lookalike.plan.needs import check_inputs
 from lookalike.plan.plan import Plan
@@ -39,6 +38,9 @@ from lookalike.plan.timings import seconds
 from lookalike.running.devices import visible_devices
 from lookalike.running.ending import Terminated
 from lookalike.running.machine import job_device
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import Tree, merge
 from lookalike.text import counted
 
 DATASET = "pictures"
@@ -134,13 +136,13 @@ class Work:
         """Pictures of a batch, as few as the training classes fill."""
         return min(BATCH, max(GROUP, PER_CLASS * len(self.classes.names("train")) // GROUP * GROUP))
 
-    def overlay(self, budget: Budget | None = None) -> Settings:
+    def overlay(self, budget: Budget | None = None) -> Tree:
         """What is laid over the comparison: pictures, network, batch, and where something is trained its budget."""
         links = project_root() / "data" / self.folder / "kept"
         view = self.network.view
-        train: Settings = {"backbone": self.network.backbone, "batch_size": self.batch}
+        train: Tree = {"backbone": self.network.backbone, "batch_size": self.batch}
         train |= {"image": view, "test_image": view}
-        overlay: Settings = {
+        overlay: Tree = {
             "name": self.name,
             "title": f"{self.classes.folder.resolve().name}, {self.network.name}, {view['crop_px']} px",
             "datasets": {DATASET: {"title": str(self.classes.folder), **self.classes.specification(links)}},
@@ -155,7 +157,7 @@ class Work:
 
     def plan(self, budget: Budget | None = None) -> Plan:
         """What a call with the overlay would run."""
-        return Plan(merge(read("params/config.yaml", "config"), self.overlay(budget)))
+        return Plan(merge(read("params/config.yaml", Configuration).dump(), self.overlay(budget)))
 
     def methods(self, plan: Plan) -> dict[str, list[Way]]:
         """By method, in the order in which they are tried, the rows of `comparison` that one training of it serves."""
@@ -291,14 +293,14 @@ def measured(work: Work) -> list[Candidate]:
     )
     candidates = []
     for label, ways in work.methods(plan).items():
-        settings = plan.settings(ways[0].recipe, DATASET, "train")["train"]
+        settings = plan.deciding(ways[0].recipe, DATASET, "train")["train"]
         if refused := _refusal(plan, ways[0].recipe):
             candidates.append(Candidate(label, 0.0, 0.0, refused))
             continue
         kind, batch = kind_of(settings), int(settings["batch_size"])
         if kind not in steps:
             steps[kind] = step_cost(settings, job_device()).of(batch) + batch * represented / pictures
-        scorings = [plan.settings(way.recipe, DATASET)["evaluate"]["scoring"]["name"] for way in ways]
+        scorings = [plan.deciding(way.recipe, DATASET)["evaluate"]["scoring"]["name"] for way in ways]
         scored = sum(plain if each == "cosine" else structural for each in scorings)
         candidates.append(Candidate(label, steps[kind], STARTING_S + plain + scored))
     return candidates
@@ -313,7 +315,7 @@ def _refusal(plan: Plan, recipe: str) -> str:
     return ""
 
 
-def _epochs(batches: int) -> Settings:
+def _epochs(batches: int) -> Tree:
     """Searched once, at the end: nothing chooses an epoch."""
     epochs = max(1, batches // EPOCH)
     return {"epochs": epochs, "batches_per_epoch": batches // epochs, "evaluate_every": epochs}
