@@ -28,7 +28,7 @@ def test_a_step_of_every_method_can_be_measured(method, two_threads):
 def test_a_step_of_every_loss_of_all_tables_can_be_measured():
     plan = Plan(MINI)
     pairs = plan.runs[["recipe", "dataset"]].drop_duplicates().itertuples(index=False)
-    sections = {str(train["loss"]): train for pair in pairs if (train := plan.settings(*pair)["train"])["loss"]}
+    sections = {str(train["loss"]): train for pair in pairs if (train := plan.deciding(*pair)["train"])["loss"]}
     assert len(sections) > 20
     for train in sections.values():
         assert step_cost(train, torch.device("cpu")).of(1) > 0

@@ -13,7 +13,6 @@ from lookalike.paths import PACKAGE
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.plan import Plan
 from lookalike.sources import code, trees
-from lookalike.sources.kept import answers
 
 FILES = {
     "losses/__init__.py": """
@@ -110,7 +109,6 @@ def forget():
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()
-    answers.cache_clear()
 
 
 def digests():

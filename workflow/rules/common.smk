@@ -21,7 +21,7 @@ from lookalike.plan.timings import timing_pattern
 from lookalike.plan.trials import overruled_trials
 from lookalike.running.devices import loading_threads, visible_devices
 from lookalike.running.interventions import before_a_call, before_its_jobs
-from lookalike.sources.imported import other_sources
+from lookalike.sources.trees import other_sources
 from lookalike.tracking.server import ask_server, recently_away
 
 

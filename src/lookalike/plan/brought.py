@@ -17,7 +17,6 @@ from lookalike.files import read_json
 from lookalike.paths import project_root
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.results import Stored, result_pattern, scoring_of, training_of
-from lookalike.plan.signatures import signed
 
 # Rules that make what an evaluation rests on, and folders of their results: who asks for one again wants others.
 BEHIND = ("download", "split", "pictures", "hold_out", "select", "train", "embed", "evaluate")
@@ -73,7 +72,7 @@ class Brought:
         def file(wildcards: Any) -> str | list[str]:
             return [] if self.is_kept(wildcards) else made_here(wildcards)
 
-        return signed(file)
+        return file
 
     def is_kept(self, wildcards: Any) -> bool:
         """Whether a job's result and those that share its training came from elsewhere, and fit."""

@@ -19,7 +19,6 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.rates import kind_of, rates_file, trial_settings
 from lookalike.plan.results import result_file, result_pattern
 from lookalike.plan.scales import Dataset
-from lookalike.plan.signatures import signed, signed_methods
 from lookalike.plan.start import Start, read_start
 from lookalike.settings.layers import Tree, settings_digest
 from lookalike.sources.code import code_digest
@@ -30,7 +29,6 @@ SCORED_BY = {"embed": "lookalike.stages.embed:embed", "evaluate": "lookalike.sta
 APART = ("title", "page", "licence", "manual", "archive", "archives", "folder", "counts")
 
 
-@signed_methods
 class Inputs:
     """Files and settings of data sets and runs.
 
@@ -59,7 +57,7 @@ class Inputs:
                 return self._code_of(entry_points, wildcards.recipe, wildcards.dataset, stage)
             return code_digest(entry_points, self.specification(wildcards) if hasattr(wildcards, "dataset") else None)
 
-        return signed(digest)
+        return digest
 
     @property
     def start(self) -> Start:
@@ -76,7 +74,7 @@ class Inputs:
 
     def settings(self, stage: str) -> Callable[[Any], Tree]:
         """One section of a job's recipe."""
-        return signed(lambda wildcards: self.all_settings(wildcards)[stage])
+        return lambda wildcards: self.all_settings(wildcards)[stage]
 
     def weights(self, wildcards: Any) -> str | None:
         """Digest of the file that a training starts from: another one of the same name is another start."""
@@ -108,7 +106,7 @@ class Inputs:
             self._check_wanted(wildcards.recipe, wildcards.dataset)
             return self.stored(kind, wildcards.recipe, wildcards.dataset, wildcards.seed)
 
-        return signed(file)
+        return file
 
     def made_by(self, wildcards: Any) -> dict[str, str]:
         """Digests that an evaluation says of itself, beside those that its model says: see `today`."""

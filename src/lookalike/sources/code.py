@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from lookalike.sources import trees
-from lookalike.sources.kept import kept
 
 # What MLflow is told, and what the plan is told of methods: no reason to train again.
 APART = ("lookalike.tracking", "lookalike.methods:METHODS")
@@ -45,17 +44,28 @@ def code_digest(entry_points: Iterable[str], settings: object = None) -> str:
 
 @cache
 def _digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
-    question = f"digest {' '.join(entry_points)} of {' '.join(sorted(selected))}"
-    return kept(question, lambda: _find_digest(entry_points, selected))
+    reached = _closure(entry_points, selected)
+    while not (chosen := _defaults(reached) & _lookup_keys()) <= selected:
+        selected |= chosen
+        reached = _closure(entry_points, selected)
+    lines = sorted(f"{module}:{name} {_text(module, name, selected)}" for module, name in reached)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
+@cache
 def lookup(module: str, name: str) -> dict[str, str]:
     """Entries of a lookup dictionary, ``{key: "module:definition"}``, read without importing its module.
 
     Raises:
         ValueError: if the module has no lookup dictionary of that name.
     """
-    return dict(kept(f"lookup {module}:{name}", lambda: _lookup(module, name)))
+    parsed = trees.parse(module)
+    statement = parsed.definitions.get(name)
+    entries = _lookup_entries(statement) if statement is not None else None
+    if entries is None:
+        raise ValueError(f"{module} has no lookup dictionary {name!r}")
+    targets = {key: _resolve(module, value.id) for key, value in entries.items() if isinstance(value, ast.Name)}
+    return {key: ":".join(target) for key, target in targets.items() if target is not None}
 
 
 @cache
@@ -65,7 +75,11 @@ def keys_of(module: str, name: str) -> tuple[str, ...]:
     Raises:
         ValueError: if the module has no literal dictionary of that name.
     """
-    return tuple(kept(f"keys {module}:{name}", lambda: _keys_of(module, name)))
+    statement = trees.parse(module).definitions.get(name)
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    if not isinstance(value, ast.Dict):
+        raise ValueError(f"{module} has no dictionary {name!r}")
+    return tuple(str(key.value) for key in value.keys if isinstance(key, ast.Constant))
 
 
 def defined_in(module: str) -> list[str]:
@@ -79,24 +93,6 @@ def defined_in(module: str) -> list[str]:
     return []
 
 
-def _keys_of(module: str, name: str) -> list[str]:
-    statement = trees.parse(module).definitions.get(name)
-    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-    if not isinstance(value, ast.Dict):
-        raise ValueError(f"{module} has no dictionary {name!r}")
-    return [str(key.value) for key in value.keys if isinstance(key, ast.Constant)]
-
-
-def _lookup(module: str, name: str) -> dict[str, str]:
-    parsed = trees.parse(module)
-    statement = parsed.definitions.get(name)
-    entries = _lookup_entries(statement) if statement is not None else None
-    if entries is None:
-        raise ValueError(f"{module} has no lookup dictionary {name!r}")
-    targets = {key: _resolve(module, value.id) for key, value in entries.items() if isinstance(value, ast.Name)}
-    return {key: ":".join(target) for key, target in targets.items() if target is not None}
-
-
 @cache
 def constructor_arguments(definition: str) -> frozenset[str]:
     """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__`` in the package, or
@@ -107,10 +103,6 @@ def constructor_arguments(definition: str) -> frozenset[str]:
     Raises:
         ValueError: if there is no such definition.
     """
-    return frozenset(kept(f"arguments {definition}", lambda: sorted(_constructor_arguments(definition))))
-
-
-def _constructor_arguments(definition: str) -> frozenset[str]:
     module, _, name = definition.partition(":")
     node = trees.parse(module).definitions.get(name)
     if isinstance(node, ast.ClassDef):
@@ -130,15 +122,6 @@ def _constructor_arguments(definition: str) -> frozenset[str]:
         case ast.arg(annotation=ast.Subscript(value=ast.Name("Unpack"), slice=options)):
             names.update(*(constructor_arguments(":".join(target)) for target in _uses(module, options)))
     return frozenset(names)
-
-
-def _find_digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
-    reached = _closure(entry_points, selected)
-    while not (chosen := _defaults(reached) & _lookup_keys()) <= selected:
-        selected |= chosen
-        reached = _closure(entry_points, selected)
-    lines = sorted(f"{module}:{name} {_text(module, name, selected)}" for module, name in reached)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def _closure(entry_points: tuple[str, ...], selected: frozenset[str]) -> set[tuple[str, str]]:
@@ -247,16 +230,12 @@ def _lookup_entries(statement: ast.stmt) -> dict[str, ast.expr] | None:
 
 @cache
 def _lookup_keys() -> frozenset[str]:
-    return frozenset(kept("lookup keys", lambda: sorted(_find_lookup_keys())))
-
-
-def _find_lookup_keys() -> set[str]:
     keys: set[str] = set()
     for path in trees.files():
         if "= {" in path.read_text(encoding="utf-8"):
             for statement in trees.tree(path).body:
                 keys |= set(_lookup_entries(statement) or {})
-    return keys
+    return frozenset(keys)
 
 
 def _strings(settings: object) -> Iterator[str]:

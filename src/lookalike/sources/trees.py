@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lookalike.paths import PACKAGE
+from lookalike.paths import PACKAGE, project_root
 
 PACKAGES = ("lookalike", "figurines")
 ROOT = PACKAGE.parent  # in which all packages lie
@@ -36,14 +35,6 @@ class Module:
 def files() -> list[Path]:
     """All source files, in order."""
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-
-
-def state() -> str:
-    """SHA-256 of all source files with their names."""
-    digest = hashlib.sha256()
-    for path in files():
-        digest.update(f"{path.relative_to(ROOT)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
 
 
 @cache
@@ -150,3 +141,23 @@ def is_package(module: str) -> bool:
     """Whether a module is a folder of modules."""
     file = path_of(module)
     return file is not None and file.name == "__init__.py"
+
+
+def other_sources() -> str:
+    """What to say where a project's ``src/`` is not the code that runs: it may have been changed to no effect.
+
+    Returns:
+        A line; empty where the project has no sources, or those that are imported, or equal ones.
+    """
+    own = project_root() / "src" / "lookalike"
+    if not own.is_dir() or own.samefile(PACKAGE) or _content(own) == _content(PACKAGE):
+        return ""
+    return (
+        f"lookalike is imported from {PACKAGE}, and {own} is another one that counts for nothing here; "
+        "`uv pip install -e '.[workflow]'` makes it count"
+    )
+
+
+def _content(package: Path) -> dict[str, bytes]:
+    """All modules."""
+    return {str(path.relative_to(package)): path.read_bytes() for path in package.rglob("*.py")}

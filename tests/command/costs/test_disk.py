@@ -66,14 +66,7 @@ def test_representations_take_four_bytes_a_number_of_every_picture(params, metho
 
 def test_a_network_is_built_once_for_all_that_is_asked_of_it(params, monkeypatch):
     built = []
-    answers = {}
-
-    def kept(question, find):
-        if question not in answers:
-            answers[question] = find()
-        return answers[question]
-
-    monkeypatch.setattr(disk, "kept", kept)
+    disk._numbers_of.cache_clear()
     monkeypatch.setattr("lookalike.command.costs.disk.numbers_of", lambda *asked: built.append(asked) or (5, 7))
     sections = {"train": section("embedder"), "embed": {"representation": {"name": "own"}, "training_pictures": False}}
     counts = {"query": {"images": 2, "classes": 1}}
@@ -81,9 +74,10 @@ def test_a_network_is_built_once_for_all_that_is_asked_of_it(params, monkeypatch
     alike = merge(sections["train"], {"backbone": {"batch_norm": "frozen"}, "test_image": {"resize_px": 30}})
     assert model_bytes(alike) == 5 * 4 * 2
     assert len(built) == 1
+    disk._numbers_of.cache_clear()
 
 
-def test_nothing_that_is_kept_needs_torch():
+def test_a_plan_imports_torch_only_where_it_builds_a_network():
     program = "import sys, lookalike.command.costs.overview; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "False"
@@ -132,7 +126,7 @@ def test_pictures_at_hand_take_what_is_written(params):
     manifest.write_text("\n".join(rows) + "\n")
     plan = Plan({**DECODED, "scale": "mini", "tables": ["diml_1"]})
     jobs = [job for job in distinct_jobs(plan) if job.dataset == "figurines_birds"]
-    train = plan.settings("margin", "figurines_birds")["train"]
+    train = plan.deciding("margin", "figurines_birds")["train"]
 
     def written(role, view):
         paths = read_role(manifest, root, role).paths

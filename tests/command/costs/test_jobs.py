@@ -2,7 +2,6 @@
 
 import pytest
 
-from lookalike.command.costs import jobs
 from lookalike.command.costs.jobs import distinct_jobs, distinct_runs, job_counts, strangers_of, training_steps
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import equal_classes, role_sizes, training_composition
@@ -73,14 +72,6 @@ def test_without_a_number_an_epoch_shows_every_picture_about_once():
     assert training_steps(train, equal_classes(600, 10)) == 3 * 600 // 20
 
 
-def test_an_epoch_is_counted_once_for_the_same_pictures_and_anew_for_others(monkeypatch):
-    asked = {}
-    monkeypatch.setattr(jobs, "kept", lambda question, find: asked.setdefault(question, find()))
-    train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 20})
-    assert [training_steps(train, equal_classes(*sizes)) for sizes in [(600, 10), (600, 10), (800, 10)]] == [30, 30, 40]
-    assert len(asked) == 2
-
-
 def test_groups_of_classes_make_as_many_batches_as_they_come_back():
     train = section("embedder", {"budget": {"epochs": 1, "batches_per_epoch": None}, "batch_size": 8})
     train["sampler"] = {"name": "grouped", "per_class": 2, "repeats": 5}
@@ -104,7 +95,7 @@ def test_without_a_loss_nothing_is_trained():
 )
 def test_epochs_at_the_papers_scale_have_the_published_batches(recipe, dataset, epochs, batches):
     plan = Plan({**MINI, "scale": "paper"})
-    train = plan.settings(recipe, dataset, "train")["train"]
+    train = plan.deciding(recipe, dataset, "train")["train"]
     assert train["budget"]["epochs"] == epochs
     steps = training_steps(train, training_composition(plan.datasets[dataset]))
     assert steps == pytest.approx(epochs * batches, rel=0.025)

@@ -36,14 +36,14 @@ def test_rows_that_share_a_training_stand_together_and_all_are_known_to_the_orde
 def test_the_untrained_rows_are_recipes_of_one_training_that_differ_in_matching(work):
     plan = work.plan()
     assert len({plan.shared("train", way.recipe, DATASET) for way in UNTRAINED}) == 1
-    settings = [plan.settings(way.recipe, DATASET) for way in UNTRAINED]
+    settings = [plan.deciding(way.recipe, DATASET) for way in UNTRAINED]
     assert [each["train"]["loss"] for each in settings] == [None, None]
     assert [each["evaluate"]["scoring"]["name"] for each in settings] == ["cosine", "structural_matching"]
 
 
 def test_the_overlay_gives_every_row_the_same_budget_and_a_batch_that_the_classes_fill(work):
     plan = work.plan(Budget(250, 3, 1))
-    trains = [plan.settings(ways[0].recipe, DATASET)["train"] for ways in work.methods(plan).values()]
+    trains = [plan.deciding(ways[0].recipe, DATASET)["train"] for ways in work.methods(plan).values()]
     assert {train["batch_size"] for train in trains} == {work.batch} == {20}
     budgets = [{key: train["budget"][key] for key in ("epochs", "batches_per_epoch")} for train in trains]
     assert budgets == [{"epochs": 5, "batches_per_epoch": 50}] * len(trains)

@@ -24,7 +24,6 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import role_sizes
 from lookalike.settings.layers import canonical
-from lookalike.sources.kept import kept
 
 BYTES = 4  # of a float32 number
 OWN = {"name": "own"}  # the representation of the method itself
@@ -80,12 +79,12 @@ def _of_network(train: Mapping[str, Any]) -> dict[str, Any]:
 
 def _numbers(train: Mapping[str, Any], representation: Mapping[str, Any]) -> list[int]:
     """Numbers of a network, and of what it keeps of a picture."""
-    settings = _of_network(train)
+    return list(_numbers_of(canonical(_of_network(train)), canonical(representation)))
 
-    def by_building() -> list[int]:
-        return list(numbers_of(settings, representation))
 
-    return kept(f"numbers of {canonical(settings)} for {canonical(representation)}", by_building)
+@cache
+def _numbers_of(settings: str, representation: str) -> tuple[int, int]:
+    return numbers_of(json.loads(settings), json.loads(representation))
 
 
 def numbers_of(chosen: Mapping[str, Any], representation: Mapping[str, Any]) -> tuple[int, int]:

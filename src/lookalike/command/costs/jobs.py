@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,7 +10,6 @@ from typing import Any, NamedTuple
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import Composition
 from lookalike.settings.layers import canonical
-from lookalike.sources.kept import kept
 
 STAGES = ("train", "embed", "evaluate", "segment")  # of the jobs that work with a model
 
@@ -99,12 +97,8 @@ def training_steps(train: Mapping[str, Any], pictures: Composition) -> int:
 def _pass_length(sampler: str, batch_size: int, pictures: Composition, share: float) -> int:
     shown = pictures.first_classes(share)
 
-    def by_building() -> int:
-        from lookalike.sampling.samplers import build_sampler  # seconds of imports, for what is not kept yet
-        from lookalike.training.learner import named
+    from lookalike.sampling.samplers import build_sampler  # seconds of imports
+    from lookalike.training.learner import named
 
-        name, options = named(json.loads(sampler))
-        return len(build_sampler(name, options, labels=shown.labels, coarse_labels=shown.coarse, batch_size=batch_size))
-
-    digest = hashlib.sha256(shown.labels.tobytes() + shown.coarse.tobytes()).hexdigest()
-    return kept(f"batches of {sampler}, {batch_size} of {digest}", by_building)
+    name, options = named(json.loads(sampler))
+    return len(build_sampler(name, options, labels=shown.labels, coarse_labels=shown.coarse, batch_size=batch_size))

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from lookalike.paths import PACKAGE
-from lookalike.sources.imported import other_sources
+from lookalike.sources.trees import other_sources
 
 
 @pytest.fixture
