@@ -1,4 +1,4 @@
-"""A digest is remembered for as long as a file is what it was."""
+"""A recorded digest serves for as long as a file is what it was."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from lookalike.data import checksums
-from lookalike.data.checksums import file_digest, forget, mismatch, move_remembered, remembered_digest
+from lookalike.data.checksums import RECORD, file_digest, mismatch, record_digest, recorded_digest
 
 
 @pytest.fixture
@@ -22,17 +22,27 @@ def read(monkeypatch):
     return names
 
 
-def test_a_file_is_read_once_for_each_algorithm_until_it_is_forgotten(tmp_path, read):
+def test_a_file_is_read_once_unless_it_is_to_be_read_anew(tmp_path, read):
     path = tmp_path / "a.zip"
     path.write_bytes(b"content")
     for _ in range(2):
-        assert remembered_digest(path, "sha256", tmp_path) == file_digest(path)
-    assert read == ["a.zip"]
-    assert remembered_digest(path, "md5", tmp_path) == file_digest(path, "md5")
+        assert recorded_digest(path, "sha256", tmp_path) == file_digest(path)
+    assert len(read) == 1
+    assert recorded_digest(path, "md5", tmp_path) == file_digest(path, "md5")
     assert len(read) == 2
-    forget(path, tmp_path)
-    remembered_digest(path, "sha256", tmp_path)
+    recorded_digest(path, "md5", tmp_path, anew=True)
     assert len(read) == 3
+
+
+def test_what_is_known_is_recorded_without_reading_and_a_broken_record_is_none(tmp_path, read):
+    path = tmp_path / "a.zip"
+    path.write_bytes(b"content")
+    record_digest(path, "sha256", "0123", tmp_path)
+    assert recorded_digest(path, "sha256", tmp_path) == "0123"
+    assert read == []
+    for broken in ("{broken", "[]", '{"a.zip": "of an earlier form"}'):
+        (tmp_path / RECORD).write_text(broken)
+        assert recorded_digest(path, "sha256", tmp_path) == file_digest(path)
 
 
 @pytest.mark.parametrize("copied", [False, True])
@@ -50,12 +60,3 @@ def test_other_bytes_of_the_same_size_and_time_are_read_again(tmp_path, copied):
         other.replace(path)
     assert path.stat().st_mtime_ns == 10**18
     assert mismatch(path, archive, tmp_path).startswith("has the sha256 ")
-
-
-def test_a_file_that_is_renamed_is_not_read_again(tmp_path, read):
-    part, target = tmp_path / "a.zip.part", tmp_path / "a.zip"
-    part.write_bytes(b"content")
-    digest = remembered_digest(part, "sha256", tmp_path)
-    assert move_remembered(part, target, tmp_path) == target
-    assert remembered_digest(target, "sha256", tmp_path) == digest
-    assert read == ["a.zip.part"]

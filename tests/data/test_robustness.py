@@ -233,17 +233,17 @@ def test_unpacking_onto_a_disk_that_is_really_full_finishes_once_there_is_room(s
 
 
 ENSURE = """
-import json, sys, time
+import json, sys, tarfile, time
 from pathlib import Path
-from lookalike.data import archives, ensure_data
-write, written = archives._write, []
-def slow(member, folder):
-    write(member, folder)
-    written.append(member)
+from lookalike.data import ensure_data
+write, written = tarfile.copyfileobj, []
+def slow(*arguments, **options):
+    write(*arguments, **options)
+    written.append(arguments)
     if len(written) == int(sys.argv[4]):
         print("half", flush=True)
         time.sleep(600)
-archives._write = slow
+tarfile.copyfileobj = slow
 print("asking", flush=True)
 print(ensure_data(json.loads(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])), flush=True)
 """
@@ -344,7 +344,7 @@ def test_a_hostile_archive_from_a_person_writes_nothing_and_stays_where_it_is(tm
     places[1].mkdir()
     specification = specification_of(checked=False)
     (places[1] / "pictures.tgz").write_bytes(HOSTILE)
-    with pytest.raises(ValueError, match=r"'\.\./outside\.jpg' is absolute, leads upwards"):
+    with pytest.raises(ValueError, match=r"'\.\./outside\.jpg' would be extracted to .*outside the destination"):
         ensure_data(specification, *places)
     assert visible(places[0].parent) == set()
     assert not list(tmp_path.rglob("outside.jpg"))

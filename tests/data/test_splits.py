@@ -8,7 +8,6 @@ import yaml
 
 from lookalike.data import (
     load_specification,
-    read_classes,
     read_keypoints,
     read_layout,
     read_layout_keypoints,
@@ -166,8 +165,6 @@ def test_specifications_and_hierarchies_come_from_the_project_of_the_working_dir
     project("mine", {"layout": "folder", "hierarchy": "kinds"})
     touch(tmp_path / "data", ["a/0.jpg", "a/1.jpg", "b/0.jpg"])
     assert read_split("mine", tmp_path / "data")["coarse_kind"].tolist() == [0, 0, 1]
-    classes = read_classes("mine", tmp_path / "data")
-    assert classes.to_dict("list") == {"label": [1, 2], "class_name": ["a", "b"], "kind": ["flat", "round"]}
     with pytest.raises(ValueError, match="data set: unknown 'cub'"):
         read_split("cub", tmp_path)
 

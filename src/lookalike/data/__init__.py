@@ -1,13 +1,12 @@
 """Data sets on disk: fetch, unpack, read, check. Nothing here needs torch."""
 
-from lookalike.data.archives import ArchiveError, Limits, unpack
+from lookalike.data.archives import ArchiveError, unpack
 from lookalike.data.download import DownloadError, fetch
 from lookalike.data.manifest import manifest_hash, read_manifest, with_file_hashes, write_manifest
-from lookalike.data.pictures import PictureCopy, copies_of, copy_faults, read_picture, resized_copy
+from lookalike.data.pictures import copy_faults, read_picture, resized_copy
 from lookalike.data.prepare import ensure_data, fetched_by_hand
 from lookalike.data.splits import (
     load_specification,
-    read_classes,
     read_keypoints,
     read_layout,
     read_layout_keypoints,
@@ -17,16 +16,12 @@ from lookalike.data.splits import (
 __all__ = [
     "ArchiveError",
     "DownloadError",
-    "Limits",
-    "PictureCopy",
-    "copies_of",
     "copy_faults",
     "ensure_data",
     "fetch",
     "fetched_by_hand",
     "load_specification",
     "manifest_hash",
-    "read_classes",
     "read_keypoints",
     "read_layout",
     "read_layout_keypoints",

@@ -1,23 +1,22 @@
-"""Checksums of archives, remembered so that gigabytes are read once."""
+"""Digests of files. Those of archives are recorded, so that gigabytes are read once."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from lookalike.data.members import is_archive
+from lookalike.data.archives import is_archive
 from lookalike.files import state_of, write_json
 from lookalike.paths import project_root
 
-MEMORY = ".checksums.json"
+RECORD = ".checksums.json"
 ALGORITHMS = ("sha256", "md5")  # the strongest first
 _ARCHIVE_NAME = re.compile(r"\.(tar|tgz|zip|tar\.\w+)$")
 
@@ -36,26 +35,28 @@ def weights_digest(weights: str | None) -> str | None:
     return file_digest(path) if path.is_file() else weights
 
 
-def remembered_digest(path: Path, algorithm: str, memory: Path) -> str:
-    """As ``file_digest``; a file whose path, size and times of change are known is not read again.
+def recorded_digest(path: Path, algorithm: str, folder: Path, *, anew: bool = False) -> str:
+    """As ``file_digest``; a file that is unchanged since its digest was recorded is not read again.
 
     Args:
-        path: the file.
+        path: the file; its size and times tell whether it has changed.
         algorithm: ``sha256`` or ``md5``.
-        memory: folder whose ``.checksums.json`` remembers. A folder that cannot be written to remembers nothing.
+        folder: folder of the record ``.checksums.json``. One that cannot be written to records nothing.
+        anew: read the file, whatever is recorded.
     """
-    key = _key(path, algorithm)
-    known = _recall(memory / MEMORY).get(key)
-    if known is not None:
-        return known
+    known = _read(folder / RECORD).get(str(path.resolve()), {})
+    if not anew and (known.get("state"), known.get("algorithm")) == (_state(path), algorithm):
+        return str(known["digest"])
     digest = file_digest(path, algorithm)
-    with suppress(OSError):
-        _remember(memory / MEMORY, key, digest)
+    record_digest(path, algorithm, digest, folder)
     return digest
 
 
-def _key(path: Path, algorithm: str) -> str:
-    return "|".join(map(str, (path.resolve(), *state_of(path.stat()), algorithm)))
+def record_digest(path: Path, algorithm: str, digest: str, folder: Path) -> None:
+    """Record the digest of a file, in a folder as of ``recorded_digest``."""
+    record, entry = folder / RECORD, {"state": _state(path), "algorithm": algorithm, "digest": digest}
+    with suppress(OSError), FileLock(record.with_suffix(".lock")):
+        write_json(record, _read(record) | {str(path.resolve()): entry})
 
 
 def expected_digest(archive: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -63,92 +64,41 @@ def expected_digest(archive: Mapping[str, Any]) -> tuple[str, str] | None:
     return next(((algorithm, archive[algorithm]) for algorithm in ALGORITHMS if algorithm in archive), None)
 
 
-def mismatch(path: Path, archive: Mapping[str, Any], memory: Path) -> str:
-    """What tells a file from the archive of a specification, empty where nothing does."""
-    size = path.stat().st_size
-    if archive.get("size", size) != size:
-        return f"has {size} bytes instead of {archive['size']}"
+def mismatch(path: Path, archive: Mapping[str, Any], folder: Path, *, anew: bool = False) -> str:
+    """Difference between a file and the archive of a specification, empty where there is none.
+
+    Args:
+        path: the file.
+        archive: ``file``, and ``size``, ``sha256`` or ``md5`` where they are published.
+        folder: folder of the record, as of ``recorded_digest``.
+        anew: read the file, whatever is recorded.
+    """
+    if fault := size_fault(path, archive):
+        return fault
     if (expected := expected_digest(archive)) is None:
-        return "" if is_archive(path) or not _ARCHIVE_NAME.search(archive["file"]) else "is no whole archive"
+        return ""
     algorithm, digest = expected
-    actual = remembered_digest(path, algorithm, memory)
+    actual = recorded_digest(path, algorithm, folder, anew=anew)
     return "" if actual == digest else f"has the {algorithm} {actual[:12]}... instead of {digest[:12]}..."
 
 
-def find_on_disk(archive: Mapping[str, Any], folders: Iterable[Path], memory: Path) -> Path | None:
-    """The archive anywhere below one of the folders, known by checksum whatever its name, else by its name."""
-    for folder in folders:
-        for path in candidates(archive, folder):
-            with suppress(OSError):  # somebody else's file that cannot be read is not the archive
-                if not mismatch(path, archive, memory):
-                    return path
-    return None
+def size_fault(path: Path, archive: Mapping[str, Any]) -> str:
+    """As ``mismatch``, without reading the file: by its size, or without a published digest by its kind."""
+    size = path.stat().st_size
+    if archive.get("size", size) != size:
+        return f"has {size} bytes instead of {archive['size']}"
+    if expected_digest(archive) is None and _ARCHIVE_NAME.search(archive["file"]) and not is_archive(path):
+        return "is no whole archive"
+    return ""
 
 
-def candidates(archive: Mapping[str, Any], folder: Path) -> Iterator[Path]:
-    """Files below a folder that are worth a look, its own first.
-
-    These are files of the archive's name and, where a checksum is stated, those of its size, or of its kind where the
-    size is unknown.
-    """
-    named = folder / archive["file"]
-    if named.is_file():
-        yield named
-    has_digest = expected_digest(archive) is not None
-    for path in _files_below(folder):
-        if path == named:
-            continue
-        fits = path.stat().st_size == archive["size"] if "size" in archive else path.suffix == named.suffix
-        if path.name == named.name or (has_digest and fits):
-            yield path
+def _state(path: Path) -> list[int]:
+    return list(state_of(path.stat()))
 
 
-def forget(path: Path, memory: Path) -> None:
-    """Let the next question for a file's digest read its bytes again."""
-    start = f"{path.resolve()}|"
-    known = _recall(memory / MEMORY)
-    if any(key.startswith(start) for key in known):
-        _rewrite(memory / MEMORY, lambda known: {key: known[key] for key in known if not key.startswith(start)})
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    """Files that are neither hidden nor half downloaded, links to folders followed, each folder once."""
-    seen: set[str] = set()
-    for current, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(current)
-        folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith("."))
-        if real in seen:
-            continue
-        seen.add(real)
-        for path in (Path(current, name) for name in sorted(names) if not name.startswith(".")):
-            if path.suffix != ".part" and path.is_file():
-                yield path
-
-
-def move_remembered(source: Path, target: Path, memory: Path) -> Path:
-    """Rename a file, over an older one too, and with it what is remembered of it, though a new name is a change."""
-    known = _recall(memory / MEMORY)
-    digests = {each: known.get(_key(source, each)) for each in ALGORITHMS}
-    source.replace(target)
-    for algorithm, digest in digests.items():
-        if digest is not None:
-            with suppress(OSError):
-                _remember(memory / MEMORY, _key(target, algorithm), digest)
-    return target
-
-
-def _recall(memory: Path) -> dict[str, str]:
+def _read(record: Path) -> dict[str, Any]:
     try:
-        content = json.loads(memory.read_text(encoding="utf-8"))
+        content = json.loads(record.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _remember(memory: Path, key: str, digest: str) -> None:
-    _rewrite(memory, lambda known: {**known, key: digest})
-
-
-def _rewrite(memory: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-    with FileLock(memory.with_suffix(".lock")):
-        write_json(memory, change(_recall(memory)))
+    return content if isinstance(content, dict) and all(isinstance(each, dict) for each in content.values()) else {}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lookalike.data.checksums import candidates, expected_digest, find_on_disk, forget, mismatch
+from lookalike.data.checksums import expected_digest, mismatch
+from lookalike.data.download import candidates, find_on_disk
 from lookalike.data.manifest import altered_files, read_manifest
 from lookalike.data.splits import load_specification, read_layout
 
@@ -130,9 +131,8 @@ def archive_faults(specification: Specification, archives: Path) -> tuple[int, l
     right, faults = 0, []
     for archive in specification.get("archives", ()):
         for path in candidates(archive, archives):
-            forget(path, archives)
             try:
-                difference = mismatch(path, archive, archives)
+                difference = mismatch(path, archive, archives, anew=True)
             except OSError as error:
                 difference = f"cannot be read: {error.strerror}"
             right += not difference
@@ -173,7 +173,7 @@ def data_faults(specification: Specification, root: Path, manifest: Path) -> tup
 
 
 def _archive_state(archive: Mapping[str, Any], folder: Path) -> ArchiveState:
-    path = find_on_disk(archive, [folder], folder)
+    path = find_on_disk(archive, folder)
     if path is not None:
         return ArchiveState(archive, path, "" if expected_digest(archive) else "no checksum is published")
     named, part = folder / archive["file"], folder / f"{archive['file']}.part"

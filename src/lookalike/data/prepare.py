@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.data.archives import ArchiveError, Limits, extract, workspace
-from lookalike.data.checksums import expected_digest, find_on_disk, remembered_digest
-from lookalike.data.download import DownloadError, fetch
-from lookalike.data.members import is_archive
+from lookalike.data.archives import ArchiveError, extract, is_archive, workspace
+from lookalike.data.checksums import expected_digest, recorded_digest
+from lookalike.data.download import Archive, DownloadError, fetch, find_on_disk
 from lookalike.data.splits import read_layout
 from lookalike.paths import project_root
 
 LOG = logging.getLogger(__name__)
 Specification = Mapping[str, Any]
-Archive = Mapping[str, Any]
 SOURCE = ".source"  # inside a root: the SHA-256 of the user's archive that it was unpacked from
 
 
-def ensure_data(
-    specification: Specification,
-    root: Path,
-    archives_folder: Path,
-    *,
-    search_folders: Sequence[Path] = (),
-    optional: bool = False,
-    limits: Limits | None = None,
-) -> Path:
+def ensure_data(specification: Specification, root: Path, archives_folder: Path) -> Path:
     """The folder with a data set's files, complete and counted.
 
     A root that can be read is left alone. Otherwise archives are found on disk or downloaded, unpacked beside the root,
@@ -40,34 +30,29 @@ def ensure_data(
             project) name data of the user's own, the first read in place, the second unpacked anew whenever its bytes
             change.
         root: folder that the files belong to.
-        archives_folder: where downloads are kept, and looked for first.
-        search_folders: further folders with archives.
-        optional: whether optional archives that a readable root lacks are asked for too.
-        limits: what an archive may grow to.
+        archives_folder: where archives are looked for, and downloads are kept.
 
     Returns:
         ``root``, or the user's own folder.
 
     Raises:
         ValueError: if the files are not what the specification says.
-        ArchiveError: if an archive is damaged or hostile.
+        ArchiveError: if an archive is damaged or holds what is not allowed.
         DownloadError: if an archive is neither on disk nor can be downloaded; says what to do by hand.
         OSError: if a disk is full or cannot be written to.
     """
     if "folder" in specification:
         root = project_root() / specification["folder"]
     elif "archive" in specification:
-        _unpack_own_archive(specification, root, archives_folder, limits)
-    elif not (readable := _is_readable(specification, root)) or optional:
-        folders = (archives_folder, *search_folders)
-        archives = [a for a in _packaging(specification, root, folders) if not readable or a.get("optional")]
-        _unpack_missing(_fetch_missing(archives, specification, root, folders), specification, root, limits)
+        _unpack_own_archive(specification, root, archives_folder)
+    elif not _is_readable(specification, root):
+        _unpack_missing(_fetch_missing(specification, root, archives_folder), specification, root)
     read_layout(specification, root)
     return root
 
 
 def fetched_by_hand(specification: Specification, root: Path, archives_folder: Path) -> list[str]:
-    """What only a person can get, for want of an address, and that is neither unpacked nor on disk: files, or the root.
+    """Files that only a person can get, for want of an address, and that are neither unpacked nor on disk; or the root.
 
     Args:
         specification: content of a file in ``params/datasets``.
@@ -78,64 +63,53 @@ def fetched_by_hand(specification: Specification, root: Path, archives_folder: P
         return [f"its pictures in {root}"]
     return [
         archive["file"]
-        for archive in _packaging(specification, root, [archives_folder])
+        for archive in _packaging(specification, root, archives_folder)
         if not (archive.get("optional") or archive.get("urls") or (root / archive["creates"]).exists())
-        and find_on_disk(archive, [archives_folder], archives_folder) is None
+        and find_on_disk(archive, archives_folder) is None
     ]
 
 
-def _fetch_missing(
-    archives: Iterable[Archive], specification: Specification, root: Path, folders: Sequence[Path]
-) -> list[tuple[Archive, Path]]:
+def _fetch_missing(specification: Specification, root: Path, archives_folder: Path) -> list[tuple[Archive, Path]]:
     """Archives whose files the root lacks, and where they are; optional ones only if they can be had."""
     manual = specification.get("manual", "")
     fetched = []
-    for archive in archives:
+    for archive in _packaging(specification, root, archives_folder):
         if (root / archive["creates"]).exists():
             continue
         try:
-            path = fetch(archive, folders[0], search_folders=folders[1:], manual=manual)
+            fetched.append((archive, fetch(archive, archives_folder, manual=manual)))
         except DownloadError as error:
             if not archive.get("optional"):
                 raise
             LOG.warning("going on without an optional archive: %s", error)
-        else:
-            fetched.append((archive, path))
     if not fetched and not root.exists():
         raise DownloadError(f"{specification['title']} has no address. By hand, into {root}: {manual}")
     return fetched
 
 
-def _packaging(specification: Specification, root: Path, folders: Iterable[Path]) -> list[Archive]:
+def _packaging(specification: Specification, root: Path, archives_folder: Path) -> list[Archive]:
     """The archives of one packaging: with its files in the root, else its archives on disk, else addresses."""
     packagings: dict[str, list[Archive]] = {}
     for archive in specification.get("archives", ()):
         packagings.setdefault(archive.get("packaging", ""), []).append(archive)
-    folders = list(folders)
-
-    def there(archive: Archive) -> bool:
-        return (root / str(archive["creates"])).exists()
-
-    def on_disk(archive: Archive) -> bool:
-        return there(archive) or find_on_disk(archive, folders, folders[0]) is not None
-
-    def has_addresses(archive: Archive) -> bool:
-        return on_disk(archive) or bool(archive.get("urls"))
-
-    for is_had in (there, on_disk, has_addresses):
+    tests: list[Callable[[Archive], bool]] = [
+        lambda archive: (root / str(archive["creates"])).exists(),
+        lambda archive: find_on_disk(archive, archives_folder) is not None,
+        lambda archive: bool(archive.get("urls")),
+    ]
+    for number in range(1, len(tests) + 1):
         for archives in packagings.values():
-            if all(is_had(archive) for archive in archives if not archive.get("optional")):
+            needed = [archive for archive in archives if not archive.get("optional")]
+            if all(any(test(archive) for test in tests[:number]) for archive in needed):
                 return archives
     return next(iter(packagings.values()), [])
 
 
-def _unpack_missing(
-    fetched: Sequence[tuple[Archive, Path]], specification: Specification, root: Path, limits: Limits | None
-) -> None:
+def _unpack_missing(fetched: Sequence[tuple[Archive, Path]], specification: Specification, root: Path) -> None:
     with workspace(root) as staging:
         for archive, path in fetched:
             if not (root / archive["creates"]).exists():  # another process may have been here
-                _unpack_into(staging, archive, path, limits)
+                _unpack_into(staging, archive, path)
         if root.exists():
             _merge(staging, root)
         else:
@@ -143,13 +117,13 @@ def _unpack_missing(
             staging.rename(root)
 
 
-def _unpack_into(staging: Path, archive: Archive, path: Path, limits: Limits | None) -> None:
+def _unpack_into(staging: Path, archive: Archive, path: Path) -> None:
     """Unpack an archive, or copy a file that is none, to its place below ``staging``."""
     folder = staging / archive.get("into", "")
     folder.mkdir(parents=True, exist_ok=True)
     if is_archive(path):
         try:
-            extract(path, folder, limits=limits)
+            extract(path, folder)
         except ArchiveError as error:
             if expected_digest(archive) is not None or not archive.get("urls"):
                 raise
@@ -170,17 +144,17 @@ def _merge(source: Path, target: Path) -> None:
             entry.replace(destination)
 
 
-def _unpack_own_archive(specification: Specification, root: Path, archives_folder: Path, limits: Limits | None) -> None:
+def _unpack_own_archive(specification: Specification, root: Path, archives_folder: Path) -> None:
     archive = project_root() / specification["archive"]
     if not archive.is_file():
         raise ValueError(f"archive {archive} does not exist")
-    digest = remembered_digest(archive, "sha256", archives_folder)
+    digest = recorded_digest(archive, "sha256", archives_folder)
     with workspace(root) as staging:
         if root.exists() and not (root / SOURCE).is_file():
             raise ValueError(f"{root} exists, and was not unpacked from an archive; remove it to use {archive}")
         if root.exists() and (root / SOURCE).read_text(encoding="utf-8") == digest:
             return
-        extract(archive, staging, limits=limits)
+        extract(archive, staging)
         _check_unpacked(specification, staging, [archive])
         (staging / SOURCE).write_text(digest, encoding="utf-8")
         if root.exists():

@@ -14,7 +14,7 @@ import pandas as pd
 from lookalike.checks import require_known
 from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
 from lookalike.data.class_names import told
-from lookalike.data.hierarchy import coarse_labels, groups, hierarchy_path, read_hierarchy
+from lookalike.data.hierarchy import coarse_labels, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
 from lookalike.data.roles import NO_LABEL, UNLABELLED, check_roles
 from lookalike.settings.datasets import Dataset
@@ -90,19 +90,6 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
     frame = frame[ordered].reset_index(drop=True)
     frame.attrs = {"title": _title(specification), **attributes}
     return frame
-
-
-def read_classes(dataset: str, root: Path) -> pd.DataFrame:
-    """Names of the classes of a split: ``label``, ``class_name``, and the name of its group on each coarse level.
-
-    Raises:
-        ValueError: as ``read_split``.
-    """
-    specification = load_specification(dataset)
-    frame = _read(specification, Path(root))
-    classes = frame[["label", "class_name"]].drop_duplicates("label").sort_values("label", ignore_index=True)
-    hierarchy = hierarchy_path(specification, Path(root))
-    return classes if hierarchy is None else classes.join(groups(classes, read_hierarchy(hierarchy)))
 
 
 def read_keypoints(dataset: str, root: Path) -> pd.DataFrame:
