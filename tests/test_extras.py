@@ -63,7 +63,7 @@ def test_the_command_says_it_in_one_line():
     assert done.stderr == f"lookalike: jsonschema {NEEDED}\n"
 
 
-@pytest.mark.parametrize("module", ["locks", "devices", "jobs"])
+@pytest.mark.parametrize("module", ["devices", "jobs"])
 def test_where_there_is_no_fcntl_the_workflow_names_the_systems_that_it_runs_on(module):
     done = without(("fcntl",), f"import lookalike.running.{module}")
     assert done.stderr.splitlines()[-1].startswith("ImportError: lookalike's workflow needs Linux or macOS")

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from lookalike.running.interventions import is_plain
 from lookalike.running.surroundings import prepare, require_writable
 from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first
 from snakemake_logger_plugin_lookalike.handler import LogHandler
@@ -37,8 +36,6 @@ def _prepare() -> None:
             require_writable(root)
     except ValueError as error:
         sys.exit(str(error))
-    if is_plain():
-        return
     arguments = targets_first(sys.argv[1:])
     if not has_snakefile(here) and not {"-s", "-d"} & {word[:2] for word in arguments if not word.startswith("--")}:
         print(f"No Snakefile in here: working in {root}, from where targets are named.", file=sys.stderr)

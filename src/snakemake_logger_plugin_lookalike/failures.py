@@ -39,7 +39,10 @@ def headline(text: str, *, targets: Iterable[str] = (), config_files: Iterable[s
     if len(lines) > 1 and _CLASS.match(lines[1]):  # what was done, and why that failed
         first = f"{first.rstrip('.:')}: {_without_class(lines[1])}"
     if "Directory cannot be locked" in text:
-        return "another call is at work on these files in this folder: wait until it ends, or end it with Ctrl-C there"
+        return (
+            "this folder is locked: wait for the call at work here, or end it with Ctrl-C; "
+            "if it was killed, `snakemake --unlock` and the same line again"
+        )
     if missing := re.match(r"No rule to produce (.+?) \(if you use input functions", first):
         return _no_rule(missing.group(1), list(targets))
     if lacking := re.match(r"Missing input files for rule (\w+):", first):

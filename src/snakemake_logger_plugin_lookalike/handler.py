@@ -11,7 +11,6 @@ from typing import Any, TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from lookalike.running.interventions import is_plain
 from snakemake_logger_plugin_lookalike.call import Call, DryRun
 from snakemake_logger_plugin_lookalike.command_line import asking_project, config_files, targets_of
 from snakemake_logger_plugin_lookalike.failures import headline
@@ -33,7 +32,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
     def __post_init__(self) -> None:
         common = self.common_settings
         chosen = getattr(self.settings, "full", False)
-        self._full = bool(chosen or is_plain() or common.verbose or common.debug_dag or common.printshellcmds)
+        self._full = bool(chosen or common.verbose or common.debug_dag or common.printshellcmds)
         self._quiet = {each.item_to_choice() for each in common.quiet or ()}
         self._terminal = Terminal(self._job_says)
         self._call: Call | None = None

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import warm_calls
-from lookalike.running.repository import is_own
+from lookalike.running.versions import is_own
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "workflow", "params", "profiles", "dvc.yaml", "environment.yml", ".dvc/config", ".dvcignore")

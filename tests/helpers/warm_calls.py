@@ -23,7 +23,7 @@ IMPORTED = (
     "snakemake.scheduling.milp",
     "lookalike.plan.evidence",
     "lookalike.plan.gate",
-    "lookalike.running.locks",
+    "lookalike.running.jobs",
     "lookalike.tracking.server",
     "jsonschema",
     "smart_open",

@@ -44,7 +44,8 @@ SAID = {
     "a second call": (
         "LockException:\nError: Directory cannot be locked. Please make sure that no other Snakemake process is trying "
         "to create the same files in the following directory:\n/p\nIt can be removed with the --unlock argument.",
-        "another call is at work on these files in this folder: wait until it ends, or end it with Ctrl-C there",
+        "this folder is locked: wait for the call at work here, or end it with Ctrl-C; if it was killed, "
+        "`snakemake --unlock` and the same line again",
     ),
     "a stack": (
         'Traceback (most recent call last):\n\n  File "/s/cli.py", line 2, in main\n    f()\n    ^^^\n\n'

@@ -196,8 +196,6 @@ def test_a_call_of_snakemake_as_a_number_without_a_name_or_a_home_makes_what_it_
     assert (project.root / SCORES[-1]).is_file()
     assert not list(long.iterdir())
     assert (project.root / OWN / "xdg_cache_home").is_dir()
-    plain = run(["snakemake", "-n", *SCORES], cwd=project.root, HOME=str(places / "closed"), LOOKALIKE_PLAIN="1")
-    assert plain.returncode == 0, plain.stderr
 
 
 @pytest.mark.slow

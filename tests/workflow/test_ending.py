@@ -108,6 +108,7 @@ def test_jobs_of_a_call_that_is_killed_save_and_end_by_themselves(project):
     os.kill(call.pid, signal.SIGKILL)
     call.wait()
     wait_until(lambda: not processes_of(project), 20, "its jobs are still at work")
+    assert project.typed("--unlock").returncode == 0
     goes_on(project)
 
 

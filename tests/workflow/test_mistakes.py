@@ -128,8 +128,8 @@ def test_ctrl_c_and_a_second_call_are_one_line_each(project):
         wait_until(lambda: list(began()) or first.poll() is not None, 300, "no training has begun")
         assert first.poll() is None
         second = last_line(project.typed(line))
-        assert second.startswith("another call is at work on these files in this folder")
-        assert "unlock" not in second
+        assert second.startswith("this folder is locked: wait for the call at work here")
+        assert "`snakemake --unlock`" in second
         whole = project.run(line)
         assert whole.returncode != 0
         assert "cannot be locked" in whole.stdout + whole.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from databases import free_port
-from lookalike.running.dvc import reason, reproduce
+from lookalike.running.versions import reason, reproduce
 from projects import ROOT
 
 SPLIT = "data/splits/figurines_people.csv"

@@ -265,6 +265,8 @@ def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_p
     unfinished = list(models.rglob(".seed0.unfinished"))
     assert unfinished
 
+    assert "this folder is locked" in project.typed(TWO).stderr
+    assert project.typed("--unlock").returncode == 0
     done = project.run(TWO)
     assert done.returncode == 0, done.stderr
     logs = "".join(path.read_text() for path in (project.root / "logs" / "own" / "train").glob("*.log"))

@@ -20,8 +20,8 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.timings import timing_pattern
 from lookalike.plan.trials import overruled_trials
 from lookalike.running.devices import loading_threads, visible_devices
-from lookalike.running.interventions import before_a_call, before_its_jobs
 from lookalike.sources.trees import other_sources
+from lookalike.running.jobs import parent_of_jobs
 from lookalike.tracking.server import ask_server, recently_away
 
 
@@ -69,7 +69,6 @@ def read_all():
     return plan, inputs, Brought(inputs, makes_anew), evidence, Gate(inputs), Shown(evidence)
 
 
-before_a_call(workflow)
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, brought, evidence, gate, shown = read_all()
@@ -138,7 +137,7 @@ def labels_of_figure(wildcards):
 def preload():
     """Import torch once for all jobs of this call."""
     global parent
-    parent = before_its_jobs(workflow, tracked=plan.tracking)
+    parent = parent_of_jobs(workflow, tracked=plan.tracking)
 
 
 @told

@@ -70,7 +70,7 @@ def add_commands(groups: Any) -> None:
         action.add_argument("--scale", help="of RECIPE@DATASET, a name in params/scales (scale of params/config.yaml)")
         action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     text = "which method to take for a folder of pictures with a folder per class, measured on classes held out"
-    means = "A call that was killed goes on when the same line is typed again."
+    means = "A call that was stopped goes on when the same line is typed again."
     recommend = groups.add_parser("recommend", help=text, description=f"{text}. {means}")
     recommend.add_argument("folder", metavar="FOLDER", help="with a folder of pictures per class")
     recommend.add_argument("--hours", type=float, default=0.5, help="that it may take (0.5)")

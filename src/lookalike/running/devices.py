@@ -15,7 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from lookalike.running.posix import fcntl
+try:
+    import fcntl as fcntl
+except ModuleNotFoundError:
+    raise ImportError(
+        "lookalike's workflow needs Linux or macOS: this system has no fcntl and no fork (on Windows, use WSL); "
+        "its methods and losses need neither"
+    ) from None
 
 SHARING = "LOOKALIKE_JOBS_PER_DEVICE"
 # What SLURM names an allocation by, and what of it a step has: devices of another one may have the same numbers.

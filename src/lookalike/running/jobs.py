@@ -4,6 +4,9 @@ Importing torch, torchvision and pytorch-metric-learning costs several CPU-secon
 training. One *parent* per Snakemake call therefore imports them once, and forks a child for every job; nothing in the
 parent ever starts a torch thread or touches CUDA, so that a child is as good as a fresh process. Where no parent runs
 (another executor, a script called by hand) a stage runs in its own process, with the same result.
+
+A call that gets SIGTERM asks its jobs to end (`lookalike.running.ending`): they save what they have reached. Snakemake
+itself would wait until they have finished.
 """
 
 from __future__ import annotations
@@ -29,7 +32,15 @@ from typing import Any, TextIO
 
 from lookalike.files import json_text
 from lookalike.running.devices import own_device
-from lookalike.running.ending import GRACE_S, Terminated, listening, passing_on
+from lookalike.running.ending import (
+    AGAIN_S,
+    GRACE_S,
+    Terminated,
+    listening,
+    pass_on,
+    passing_on,
+    tell_descendants,
+)
 from lookalike.running.machine import check_device
 from lookalike.running.records import Recording
 
@@ -81,6 +92,41 @@ def start_parent(*, tracked: bool) -> subprocess.Popen[bytes]:
         parent = subprocess.Popen(command, stdin=subprocess.PIPE, env={**ALLOCATION, **os.environ}, pass_fds=[handed])
     os.environ[ADDRESS] = address
     return parent
+
+
+def parent_of_jobs(workflow: Any, *, tracked: bool) -> subprocess.Popen[bytes] | None:
+    """Start the parent of a call's jobs, which ends them with the call.
+
+    Args:
+        workflow: Snakemake's object of the call.
+        tracked: whether jobs log to MLflow.
+
+    Returns:
+        The parent, which lives as long as somebody holds it; ``None`` where jobs are processes of their own: also those
+        of another machine or a scheduler, which must not work in a process of the call that has sent them.
+    """
+    if not workflow.local_exec:
+        return None
+    # With its limit of jobs a second, Snakemake 9.27 sets one more timer at each look for jobs, and each timer looks
+    # again a second later: after 200 jobs that is half a core.
+    workflow.scheduler.job_rate_limiter = None
+    parent = start_parent(tracked=tracked)
+    pass_on(partial(_end_jobs, parent))
+    return parent
+
+
+def _end_jobs(parent: subprocess.Popen[bytes]) -> None:
+    """Let the parent end, which asks its jobs to and waits for them; other jobs hear it from here."""
+    if parent.stdin:
+        parent.stdin.close()
+    threading.Thread(target=_tell_jobs, args=({parent.pid},), daemon=True).start()
+
+
+def _tell_jobs(told: set[int]) -> None:
+    """Each once, and again whoever has begun meanwhile, until this process ends."""
+    while True:
+        told |= {each.pid for each in tell_descendants(besides=told)}
+        time.sleep(AGAIN_S)
 
 
 def _ask_parent(address: str, request: dict[str, Any]) -> str:

@@ -18,9 +18,9 @@ from lookalike.data import ensure_data, load_specification
 from lookalike.files import write_json, write_text
 from lookalike.paths import archives_of, project_root
 from lookalike.plan.scales import Dataset
-from lookalike.running.dvc import reproduce
 from lookalike.running.ending import listening
 from lookalike.running.jobs import warnings_marked
+from lookalike.running.versions import reproduce
 from lookalike.settings import datasets
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import dataset_names, read

@@ -15,7 +15,7 @@ from typing import Any
 
 from lookalike.files import about_model
 from lookalike.paths import project_root
-from lookalike.running.repository import commit
+from lookalike.running.versions import commit
 from lookalike.tracking.client import connect, find, flat, identity_of
 from lookalike.tracking.sending import (
     complete,

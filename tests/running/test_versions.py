@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from lookalike.running.repository import commit, ignores, is_own
+from lookalike.running.versions import commit, ignores, is_own
 
 
 def git(folder, *words):

@@ -1,4 +1,4 @@
-"""Let DVC run the data stages that it owns."""
+"""Version control of a project: the git repository that its files are in, and DVC, which owns the stages of data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from filelock import FileLock
 
 from lookalike.paths import project_root
 from lookalike.running.ending import end_descendants
-from lookalike.running.repository import ignores, is_own
 
 _CLOSING = "Having any troubles?"  # DVC's last line below an error that it did not foresee
 # How Python ends a traceback: the class of the error, with its module, and its message.
@@ -79,3 +78,28 @@ def _dvc(*arguments: str, **told: str) -> None:
     print(output, errors, sep="\n")
     if process.returncode:
         raise ValueError(f"dvc {' '.join(arguments)}: {reason(output, errors)}")
+
+
+def is_own(project: Path) -> bool:
+    """Whether the project's files are in git: its ``dvc.yaml`` is, whatever folder the repository begins in."""
+    return _git(project, "ls-files", "--error-unmatch", "dvc.yaml") is not None
+
+
+def ignores(project: Path, *names: str) -> bool:
+    """Whether a rule of the project, of a folder above it or of the person makes git leave out any of some files."""
+    return _git(project, "check-ignore", "--no-index", *names) is not None
+
+
+def commit(project: Path) -> str:
+    """Commit of the project, marked ``-dirty`` where a file differs from it; ``unknown`` without git."""
+    said = _git(project, "describe", "--always", "--dirty", "--abbrev=12") if is_own(project) else None
+    return said or "unknown"
+
+
+def _git(project: Path, *words: str) -> str | None:
+    """What git says, ``None`` where it refuses or is not installed."""
+    try:
+        done = subprocess.run(["git", *words], cwd=project, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return None if done.returncode else done.stdout.strip()
