@@ -281,7 +281,7 @@ def test_version_and_help_are_told_anywhere_without_a_heavy_library(tmp_path):
 
 
 def test_the_command_runs_as_a_module_and_needs_no_torch(project):
-    code = "import sys, lookalike.command, lookalike.data.overview; sys.exit('torch' in sys.modules)"
+    code = "import sys, lookalike.command, lookalike.data.inventory; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     command = [sys.executable, "-m", "lookalike", "data", "verify", "drawn"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.endswith("0 faults\n")

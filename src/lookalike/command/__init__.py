@@ -152,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _on_data(options: argparse.Namespace) -> int:
-    from lookalike.data.overview import archives_folder, status, verify
+    from lookalike.data.inventory import archives_folder, status, verify
     from lookalike.data.splits import load_specification
     from lookalike.settings.files import dataset_names
 

@@ -1,112 +1,123 @@
-"""What of a data set is on disk, what is missing and how to get it, and whether all of it is as it should be."""
+"""Inventory of data sets, as ``lookalike data`` prints it: files present, files missing and how to get them, faults."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lookalike.data.checksums import expected_digest, mismatch
-from lookalike.data.download import candidates, find_on_disk
+from lookalike.data.download import Archive, candidates, find_on_disk
 from lookalike.data.manifest import altered_files, read_manifest
+from lookalike.data.pictures import copies_of, copy_faults
 from lookalike.data.splits import load_specification, read_layout
+from lookalike.paths import archives_of, project_root
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.text import WIDTH, counted, human_bytes, one_line
 
 Specification = Mapping[str, Any]
-# What is left to do: nothing; nothing for a person, since the first run that needs it gets it; or a person must act.
-Readiness = Literal["ready", "comes by itself", "waits for you"]
+READY, BY_ITSELF, BY_A_PERSON = "Ready", "Come by themselves", "Wait for you"
+
+
+def archives_folder() -> Path:
+    """Folder of archives: ``$LOOKALIKE_ARCHIVES``, else ``archives`` of ``params/config.yaml``."""
+    return project_root() / archives_of(read("params/config.yaml", Configuration).dump()["archives"])
+
+
+def status(names: Iterable[str], data: Path, archives: Path) -> int:
+    """Print the files of each data set that are on disk, and how to get the others.
+
+    Pictures are not opened; the digests of archives are read once and recorded.
+
+    Args:
+        names: names of files in ``params/datasets``.
+        data: folder of unpacked data, ``<name>`` below it for each data set.
+        archives: folder of archives, at any depth.
+
+    Returns:
+        0, whatever is missing.
+    """
+    print(f"Data below {_short(data)}, archives anywhere below {_short(archives)}\n")
+    by_readiness: dict[str, list[str]] = {title: [] for title in (READY, BY_ITSELF, BY_A_PERSON)}
+    for name in names:
+        state = _state(name, data / name, archives)
+        by_readiness[state.readiness].append(name)
+        print(f"{name}: {state.specification['title']}")
+        for title, text in _facts(state, data / "splits" / f"{name}.csv"):
+            print(_wrapped(title, text))
+        print(flush=True)
+    for title, listed in by_readiness.items():
+        print(textwrap.fill(f"{title}: {', '.join(listed) or 'none'}", WIDTH, subsequent_indent="  "))
+    return 0
+
+
+def verify(names: Iterable[str], data: Path, archives: Path) -> int:
+    """Read every archive, unpacked file and resized copy of the data sets again.
+
+    Args:
+        names: names of files in ``params/datasets``.
+        data: folder of unpacked data; the manifest of a data set is ``splits/<name>.csv`` below it.
+        archives: folder of archives.
+
+    Returns:
+        1 if there is a fault, else 0. Each fault is one line.
+    """
+    count = 0
+    for name in names:
+        for subject, faults in _checks(name, data, archives):
+            for fault in faults:
+                print(f"fault  {name}: {one_line(fault)}", flush=True)
+            if not faults:
+                print(f"ok     {name}: {subject}", flush=True)
+            count += len(faults)
+    print(counted(count, "fault"))
+    return int(count > 0)
 
 
 @dataclass(frozen=True)
-class ArchiveState:
-    """One archive of a data set.
+class _ArchiveState:
+    """One archive: its file, ``None`` if it is not on disk, and a remark on that."""
 
-    Attributes:
-        archive: the archive's part of the specification.
-        path: file of the archive, ``None`` if it is not on disk.
-        problem: what tells a file of its name from it, or how far its download is; else empty.
-    """
-
-    archive: Mapping[str, Any]
+    archive: Archive
     path: Path | None
-    problem: str
+    remark: str
 
 
 @dataclass(frozen=True)
-class DatasetState:
-    """One data set.
+class _State:
+    """One data set: the numbers of its pictures and classes, bytes below its root, and why that cannot be read."""
 
-    Attributes:
-        name: file of ``params/datasets``.
-        specification: content of the data set's file.
-        root: folder that the data set's files belong to.
-        images: number of different pictures, 0 where they cannot be read.
-        classes: number of classes.
-        size: bytes below ``root``.
-        problem: why ``root`` cannot be read, empty where it can.
-        archives: one state per archive of the specification.
-    """
-
-    name: str
     specification: Specification
     root: Path
     images: int
     classes: int
     size: int
     problem: str
-    archives: tuple[ArchiveState, ...]
+    archives: tuple[_ArchiveState, ...]
 
     @property
-    def licence(self) -> str:
-        """In one line; that of the first variant where the data set is one of several."""
-        variants = self.specification.get("one_of", ())
-        return str((load_specification(variants[0]) if variants else self.specification).get("licence", "not stated"))
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the numbers of classes and pictures are known, so that what can be read has them."""
-        return "counts" in self.specification or "one_of" in self.specification
-
-    @property
-    def manual(self) -> str:
-        """What a person can do, empty where there is nothing."""
-        return str(self.specification.get("manual", ""))
-
-    @property
-    def readiness(self) -> Readiness:
-        """What is left to do."""
+    def readiness(self) -> str:
         if not self.problem:
-            return "ready"
-        if "generator" in self.specification or any(self._can_be_had(each) for each in self._packagings()):
-            return "comes by itself"
-        return "waits for you"
+            return READY
+        packagings: dict[str, list[_ArchiveState]] = {}
+        for each in self.archives:
+            if not each.archive.get("optional"):
+                packagings.setdefault(each.archive.get("packaging", ""), []).append(each)
+        if "generator" in self.specification or any(map(self._can_be_had, packagings.values())):
+            return BY_ITSELF
+        return BY_A_PERSON
 
-    def _packagings(self) -> list[list[ArchiveState]]:
-        """The archives that must be there, by packaging."""
-        packagings: dict[str, list[ArchiveState]] = {}
-        for state in self.archives:
-            if not state.archive.get("optional"):
-                packagings.setdefault(state.archive.get("packaging", ""), []).append(state)
-        return list(packagings.values())
-
-    def _can_be_had(self, packaging: list[ArchiveState]) -> bool:
+    def _can_be_had(self, packaging: list[_ArchiveState]) -> bool:
         """Whether what the root lacks of a packaging is on disk or has an address; what it has is left as it is."""
         lacking = [each for each in packaging if not (self.root / each.archive["creates"]).exists()]
         return bool(lacking) and all(each.path is not None or each.archive.get("urls") for each in lacking)
 
 
-def dataset_state(name: str, root: Path, archives: Path) -> DatasetState:
-    """What of a data set is on disk. Pictures are not opened; the checksums of archives are read once and remembered.
-
-    Args:
-        name: name of a file in ``params/datasets``.
-        root: folder that the data set's files belong to.
-        archives: folder with archives, which are looked for at any depth.
-
-    Raises:
-        ValueError: if the name is unknown.
-    """
+def _state(name: str, root: Path, archives: Path) -> _State:
     specification = load_specification(name)
     images = classes = 0
     problem = ""
@@ -117,16 +128,83 @@ def dataset_state(name: str, root: Path, archives: Path) -> DatasetState:
     else:
         images, classes = frame["path"].nunique(), frame["label"].nunique()
     states = tuple(_archive_state(archive, archives) for archive in specification.get("archives", ()))
-    return DatasetState(name, specification, root, images, classes, _size(root), problem, states)
+    return _State(specification, root, images, classes, _size(root), problem, states)
 
 
-def archive_faults(specification: Specification, archives: Path) -> tuple[int, list[str]]:
-    """Read the data set's archives once more, whatever is remembered of them.
+def _archive_state(archive: Archive, folder: Path) -> _ArchiveState:
+    if (path := find_on_disk(archive, folder)) is not None:
+        remark = "checksum verified" if expected_digest(archive) else "no checksum is published"
+        return _ArchiveState(archive, path, f"{_short(path)}, {remark}")
+    named, part = folder / archive["file"], folder / f"{archive['file']}.part"
+    if named.is_file():
+        return _ArchiveState(archive, None, f"{named} {mismatch(named, archive, folder)}")
+    if part.is_file():
+        remark = f"{part.stat().st_size} bytes of a broken download, to be gone on with"
+        return _ArchiveState(archive, None, remark)
+    return _ArchiveState(archive, None, "not on disk")
 
-    A file counts as one of them if it has its name, its checksum or, to the byte, its size.
 
-    Returns:
-        How many files were read and found right, and one line for each that is not what it seems to be.
+def _facts(state: _State, manifest: Path) -> Iterator[tuple[str, str]]:
+    """Lines on one data set, as title and text."""
+    specification = state.specification
+    variants = specification.get("one_of", ())
+    if not state.problem:
+        counts = "counts verified" if "counts" in specification or variants else "no counts to verify"
+        bytes_of = f"bytes recorded in {_short(manifest)}" if manifest.is_file() else "no manifest yet"
+        contents = f"{counted(state.images, 'picture')} of {counted(state.classes, 'class')}, {human_bytes(state.size)}"
+        yield "data", f"{_short(state.root)}: {contents}; {counts}, {bytes_of}"
+    elif state.root.exists():
+        yield "data", f"{_short(state.root)}, {human_bytes(state.size)}: not usable: {state.problem}"
+    else:
+        yield "data", "not drawn yet" if "generator" in specification else "not unpacked yet"
+    for each in state.archives:
+        archive = each.archive
+        words = [archive["file"], human_bytes(archive["size"]) if "size" in archive else ""]
+        words += [f"packaging {archive['packaging']}" if "packaging" in archive else ""]
+        words += ["optional" if archive.get("optional") else ""]
+        yield "archive", f"{', '.join(filter(None, words))}: {each.remark}"
+    licensed = load_specification(variants[0]) if variants else specification
+    yield "licence", str(licensed.get("licence", "not stated"))
+    yield "to do", _to_do(state)
+
+
+def _to_do(state: _State) -> str:
+    if state.readiness == READY:
+        return "nothing; `lookalike data verify` reads every byte again"
+    root, manual = _short(state.root), str(state.specification.get("manual", ""))
+    if variants := state.specification.get("one_of"):
+        return f"name one of its variants instead, {' or '.join(variants)}, or unpack one of them into {root}"
+    if "generator" in state.specification:
+        return "nothing; the first run that uses it draws it"
+    if state.readiness == BY_ITSELF:
+        by_hand = f" Should an address fail: {manual}" if manual else ""
+        return f"nothing; the first run that uses it gets what is missing and unpacks it.{by_hand}"
+    if state.root.exists():
+        return f"what {root} holds is not overwritten: complete it, or remove it to have it made anew. {manual}"
+    into = f"Put the files into the archives' folder, or unpacked into {root}:" if state.archives else f"Fill {root}:"
+    return f"{into} {manual}"
+
+
+def _checks(name: str, data: Path, archives: Path) -> Iterator[tuple[str, list[str]]]:
+    """What was checked of one data set, each with its faults: archives and unpacked files, then resized copies."""
+    specification = load_specification(name)
+    right, faults = _archive_faults(specification, archives)
+    report = [f"{counted(right, 'archive')} right"] if right else []
+    if (data / name).exists():
+        manifest = data / "splits" / f"{name}.csv"
+        images, of_data = _data_faults(specification, data / name, manifest)
+        faults += of_data
+        how = "each byte as in the manifest" if manifest.is_file() else "counted only, there is no manifest"
+        report.append(f"{counted(images, 'picture')}, {how}")
+    yield "; ".join(report) or "nothing on disk", faults
+    for copy in copies_of(name, data / "pictures"):
+        yield f"resized copy {_short(copy)}, each byte as it was written", copy_faults(copy)
+
+
+def _archive_faults(specification: Specification, archives: Path) -> tuple[int, list[str]]:
+    """How many archives were read and found right, and one line for each that is not what it seems to be.
+
+    A file counts as an archive if it has its name, its digest or, to the byte, its size.
     """
     right, faults = 0, []
     for archive in specification.get("archives", ()):
@@ -141,11 +219,10 @@ def archive_faults(specification: Specification, archives: Path) -> tuple[int, l
     return right, faults
 
 
-def data_faults(specification: Specification, root: Path, manifest: Path) -> tuple[int, list[str]]:
-    """Compare a data set's files with their counts and, where there is a manifest, each byte with it.
+def _data_faults(specification: Specification, root: Path, manifest: Path) -> tuple[int, list[str]]:
+    """How many listed pictures there are, and one line per fault of counts and, where there is a manifest, of bytes.
 
-    Returns:
-        How many listed pictures there are, and one line per fault. Counts are told once no listed file is missing.
+    Counts are told once no listed file is missing.
     """
     faults = []
     listed = None
@@ -172,26 +249,26 @@ def data_faults(specification: Specification, root: Path, manifest: Path) -> tup
     return frame["path"].nunique(), faults
 
 
-def _archive_state(archive: Mapping[str, Any], folder: Path) -> ArchiveState:
-    path = find_on_disk(archive, folder)
-    if path is not None:
-        return ArchiveState(archive, path, "" if expected_digest(archive) else "no checksum is published")
-    named, part = folder / archive["file"], folder / f"{archive['file']}.part"
-    if named.is_file():
-        return ArchiveState(archive, None, f"{named} {mismatch(named, archive, folder)}")
-    if part.is_file():
-        return ArchiveState(archive, None, f"{part.stat().st_size} bytes of a broken download, to be gone on with")
-    return ArchiveState(archive, None, "")
-
-
 def _size(folder: Path) -> int:
     """Bytes of all files below a folder."""
-    size, pending = 0, [folder] if folder.is_dir() else []
-    while pending:
-        with os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(Path(entry.path))
-                else:
-                    size += entry.stat(follow_symlinks=False).st_size
-    return size
+    return sum(Path(current, name).lstat().st_size for current, _, names in os.walk(folder) for name in names)
+
+
+def _wrapped(title: str, text: str) -> str:
+    start = f"  {title:<9}"
+    return textwrap.fill(
+        one_line(text),
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _short(path: Path) -> str:
+    """The path relative to the project, where it lies in there."""
+    try:
+        return str(path.relative_to(project_root()))
+    except ValueError:
+        return str(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import logging
 import re
 import struct
@@ -47,6 +49,7 @@ NEEDS_HEIF = "HEIC needs lookalike's extra `heic`; in the project's folder: uv p
 _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"mif1", b"msf1")
 _BITS = ExifTags.Base.BitsPerSample
 _NOTES = ("exif", "xmp", "XML:com.adobe.xmp")  # where the orientation is noted
+PAGE_QUALITY = 85  # of JPEG inside a page
 LONGEST = 50  # times its shorter side that a picture may be long: a view that resizes the shorter fills the memory
 _NAME = re.compile(r"_\d+px_[a-z]+_[0-9a-f]{12}")  # of a copy, behind its data set's name
 _OF_ORIGINALS = frozenset({"box_x", "box_y", "box_width", "box_height", "mask", "mask_sha256", "bytes", "sha256"})
@@ -155,6 +158,15 @@ def _upright(picture: Image.Image) -> Image.Image:
     for note in _NOTES:  # or it would be turned again
         turned.info.pop(note, None)
     return turned
+
+
+def embedded(picture: Image.Image, side: int) -> str:
+    """A picture as an address that holds the picture itself, its longer side at most ``side`` pixels, for a page."""
+    shown = picture.copy()
+    shown.thumbnail((side, side))
+    stream = io.BytesIO()
+    shown.save(stream, "JPEG", quality=PAGE_QUALITY)
+    return f"data:image/jpeg;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def resized_copy(

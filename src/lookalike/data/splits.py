@@ -5,14 +5,16 @@ Sources of the counts: the owners' split files, see ``params/datasets``.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lookalike.checks import require_known
-from lookalike.data.checks import check_counts, check_files, check_paths, check_rows_are_unique
 from lookalike.data.class_names import told
 from lookalike.data.hierarchy import coarse_labels, hierarchy_path, read_hierarchy
 from lookalike.data.readers import KEYPOINT_READERS, READERS
@@ -25,6 +27,8 @@ COLUMNS = (
     *("path", "label", "role", "split", "coarse_", "fold"),
     *("box_x", "box_y", "box_width", "box_height", "mask", "camera"),
 )
+HELD_OUT_SHARE = 0.2  # of the training classes
+LEAST_CLASSES = 4  # that are needed to hold some out
 
 
 def load_specification(dataset: str) -> dict[str, Any]:
@@ -115,6 +119,32 @@ def read_layout_keypoints(specification: Specification, root: Path) -> pd.DataFr
     return keypoints[keypoints["path"].isin(images)].reset_index(drop=True)
 
 
+def held_out(frame: pd.DataFrame, *, seed: int | None, source: str) -> pd.DataFrame:
+    """The training pictures of a split as a split of their own: most classes to train, the others to test.
+
+    Args:
+        frame: rows of the split with the columns ``role`` and ``label``.
+        seed: seed of the choice of classes; ``None`` for the last ones, the same in every comparison.
+        source: file of the split, for messages.
+
+    Raises:
+        ValueError: if there are fewer than `LEAST_CLASSES` training classes, of which at least two are held out.
+    """
+    training = frame[frame["role"] == "train"]
+    classes = np.sort(training["label"].unique())
+    if len(classes) < LEAST_CLASSES:
+        least = f"to hold some out it takes at least {LEAST_CLASSES}"
+        raise ValueError(f"{source} has {len(classes)} training classes; {least}")
+    drawn = classes[::-1] if seed is None else np.random.default_rng(seed).permutation(classes)
+    held = drawn[: held_out_classes(len(classes))]
+    return training.assign(role=np.where(training["label"].isin(held), "test", "train"))
+
+
+def held_out_classes(classes: int) -> int:
+    """How many of so many training classes are held out."""
+    return max(2, round(HELD_OUT_SHARE * classes))
+
+
 def _check_levels(specification: Specification, frame: pd.DataFrame) -> None:
     """Refuse a level of the hierarchical metrics that names labels which the data set does not have."""
     coarse = [column.removeprefix("coarse_") for column in frame.columns if column.startswith("coarse_")]
@@ -146,14 +176,71 @@ def _read(specification: Specification, root: Path) -> pd.DataFrame:
     if frame.empty:
         raise ValueError(f"{root} holds no images of {_title(specification)}")
     check_roles(frame, specification)
-    check_rows_are_unique(frame, ["path", "label"])
+    _check_rows_are_unique(frame, ["path", "label"])
     for column in {"path", "mask"} & set(frame.columns):
-        check_paths(frame[column])
-        check_files(frame[column].drop_duplicates(), root)
+        _check_paths(frame[column])
+        _check_files(frame[column].drop_duplicates(), root)
     if "counts" in specification:
-        check_counts(frame, specification["counts"], _title(specification))
+        _check_counts(frame, specification["counts"], _title(specification))
     return frame
 
 
 def _title(specification: Specification) -> str:
     return str(specification.get("title", specification.get("layout")))
+
+
+def _check_paths(paths: pd.Series) -> None:
+    """Raise ``ValueError`` naming the first path that is absolute or leads out of the data set's root."""
+    odd = paths[paths.str.startswith("/") | paths.str.contains(r"(?:^|/)\.\.(?:/|$)|\\", regex=True)]
+    if len(odd):
+        raise ValueError(f"path {odd.iloc[0]!r} is not allowed: it must be relative, with /, and without ..")
+
+
+def _check_rows_are_unique(frame: pd.DataFrame, columns: list[str]) -> None:
+    """Raise ``ValueError`` naming the first path that is listed twice."""
+    twice = frame.loc[frame.duplicated(columns), "path"]
+    if len(twice):
+        raise ValueError(f"{twice.iloc[0]} is listed twice")
+
+
+def _check_files(paths: pd.Series, root: Path) -> None:
+    """Raise ``ValueError`` naming the first listed file that does not exist, and how many there are of them.
+
+    Folders are listed, which takes seconds where asking for each of 500,000 files takes minutes on a network disk.
+    """
+    folders = paths.map(lambda path: str(PurePosixPath(path).parent))
+    present = {f"{folder}/{name}" for folder in folders.unique() for name in _files(root / folder)}
+    absent = paths[~(folders + "/" + paths.map(lambda path: PurePosixPath(path).name)).isin(present)]
+    if len(absent):
+        raise ValueError(
+            f"{root / absent.iloc[0]} does not exist ({len(absent)} of {len(paths)} listed files are missing)"
+        )
+
+
+def _check_counts(frame: pd.DataFrame, counts: Mapping[str, Mapping[str, int]], title: str) -> None:
+    """Raise ``ValueError`` naming data set and role where classes or pictures differ from the expected numbers."""
+    roles = frame.groupby("role")
+    counted = pd.DataFrame({"classes": roles["label"].nunique(), "images": roles["path"].nunique()})
+    for role, expected in counts.items():
+        seen = {key: int(counted[key].get(role, 0)) for key in expected}
+        if seen != dict(expected):
+            raise ValueError(f"{title}, {role}: {_numbers(expected)} expected, {_numbers(seen)} found")
+    unexpected = sorted(set(counted.index) - set(counts))
+    if unexpected:
+        raise ValueError(
+            f"{title}: no images of role {unexpected[0]} expected, {counted['images'][unexpected[0]]} found"
+        )
+
+
+def _files(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):  # there is no such folder
+            return []
+        raise
+
+
+def _numbers(values: Mapping[str, Any]) -> str:
+    return " and ".join(f"{value} {key}" for key, value in values.items())

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.data.embedded import embedded
+from lookalike.data.pictures import embedded
 from lookalike.files import json_text, write_text
 from lookalike.own.explanation import Explained, check_method, explain_hits
 from lookalike.own.models import OpenModel

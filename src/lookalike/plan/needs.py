@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lookalike.data import fetched_by_hand
-from lookalike.data.held_out import LEAST_CLASSES, held_out_classes
+from lookalike.data.splits import LEAST_CLASSES, held_out_classes
 from lookalike.paths import project_root
 from lookalike.plan.batch_needs import Need, unmet_need
 from lookalike.plan.plan import Plan

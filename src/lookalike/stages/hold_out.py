@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lookalike.data.held_out import held_out as without_some
 from lookalike.data.manifest import read_manifest, write_manifest
+from lookalike.data.splits import held_out as without_some
 
 
 def hold_out(manifest: str, *, held_out: str, seed: int | None) -> None:
@@ -17,6 +17,6 @@ def hold_out(manifest: str, *, held_out: str, seed: int | None) -> None:
         seed: seed of the choice of classes; ``None`` for the last ones.
 
     Raises:
-        ValueError: as `lookalike.data.held_out.held_out`.
+        ValueError: as `lookalike.data.splits.held_out`.
     """
     write_manifest(without_some(read_manifest(Path(manifest)), seed=seed, source=manifest), Path(held_out))

@@ -8,8 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from lookalike.data.embedded import embedded
-from lookalike.data.pictures import as_rgb, read_picture
+from lookalike.data.pictures import as_rgb, embedded, read_picture
 from lookalike.files import json_text, read_json, write_text
 from lookalike.reports.page.explorer import view_key
 from lookalike.training.images import fixed_part

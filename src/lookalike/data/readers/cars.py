@@ -24,8 +24,7 @@ from scipy.io import loadmat
 
 from lookalike.data.hierarchy import class_key, hierarchy_path, read_hierarchy
 from lookalike.data.junk import is_image
-from lookalike.data.readers.apart import read_apart
-from lookalike.data.readers.lists import numbers, read_comma_rows, required, text_of
+from lookalike.data.readers.annotations import numbers, read_apart, read_comma_rows, required, text_of
 from lookalike.data.roles import assign_roles
 
 CORNERS = ("x1", "y1", "x2", "y2")

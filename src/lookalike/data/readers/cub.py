@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.data.readers.lists import look_up, read_rows
+from lookalike.data.readers.annotations import look_up, read_rows
 from lookalike.data.roles import assign_roles
 
 TOP = "CUB_200_2011"

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.data.junk import is_image
-from lookalike.data.readers.lists import base_folder
+from lookalike.data.readers.annotations import base_folder
 
 FOLDERS = {"train": "bounding_box_train", "query": "query", "gallery": "bounding_box_test"}
 _NAME = re.compile(r"(-?\d+)_c(\d+)")

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from lookalike.data.junk import is_image
+from lookalike.data.readers.annotations import base_folder, read_comma_rows
 from lookalike.data.readers.folder import folders
-from lookalike.data.readers.lists import base_folder, read_comma_rows
 
 TOP = "train_mini"
 # A class belongs to the narrowest of these taxa that its folder's name holds. Super-categories count from 0 by name.

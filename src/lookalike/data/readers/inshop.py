@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.data.readers.lists import base_folder, look_up, numbers, read_rows
+from lookalike.data.readers.annotations import base_folder, look_up, numbers, read_rows
 
 TOPS = (".", "In-shop Clothes Retrieval Benchmark")
 ROLES = ("train", "query", "gallery")

@@ -17,8 +17,7 @@ import pandas as pd
 from PIL import Image
 from scipy.io import loadmat
 
-from lookalike.data.readers.apart import read_apart
-from lookalike.data.readers.lists import read_rows, required
+from lookalike.data.readers.annotations import read_apart, read_rows, required
 
 VOC, SBD = "VOCdevkit/VOC2012", "benchmark_RELEASE/dataset"
 VOID = 255

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.data.readers.lists import read_rows
+from lookalike.data.readers.annotations import read_rows
 from lookalike.data.roles import check_no_class_is_empty, selected_classes
 
 TOP = "Stanford_Online_Products"

@@ -1,12 +1,19 @@
-"""The text files of a layout: rows of fields between white space or commas."""
+"""Annotations of a layout: text files with rows of fields, and files of MATLAB, which are read in another process."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import faulthandler
+import multiprocessing
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
+
+Content = TypeVar("Content")
 
 
 def read_rows(path: Path, columns: Mapping[str, type], *, skip: int = 0) -> pd.DataFrame:
@@ -109,3 +116,27 @@ def look_up(keys: pd.Series, table: pd.Series, what: str, path: Path) -> pd.Seri
     if len(absent):
         raise ValueError(f"{path}: no row for {what} {absent.iloc[0]}")
     return table.loc[keys].set_axis(keys.index)
+
+
+def read_apart(read: Callable[[Path], Content], paths: Sequence[Path]) -> list[Content]:
+    """Read files in a process of their own: some broken files of MATLAB end whatever process scipy reads them in.
+
+    Args:
+        read: a function of a module.
+        paths: files, read in their order in one process.
+
+    Returns:
+        The function's value for each file.
+
+    Raises:
+        ValueError: as ``read``, and naming the file at which the process ended.
+    """
+    done: list[Content] = []
+    forked = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=forked, initializer=faulthandler.disable) as pool:  # the line below says it
+        try:
+            for content in pool.map(read, paths):
+                done.append(content)
+        except BrokenProcessPool:
+            raise ValueError(f"{paths[len(done)]} is broken: the process that reads it crashes") from None
+    return done
