@@ -46,7 +46,7 @@ def test_the_methods_need_nothing_of_the_workflow():
         ("matplotlib", "import lookalike.figures.parts.style"),
         (
             "imagehash",
-            "from lookalike.data import copies; from PIL import Image; copies.perceptual_hash(Image.new('L', (9, 9)))",
+            "from lookalike.data.screening import perceptual_hash as f; from PIL.Image import new; f(new('L', (9, 9)))",
         ),
         ("cv2", "from lookalike.segmentation import cuts; cuts._grown(None, None, 1)"),
     ],

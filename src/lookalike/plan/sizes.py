@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lookalike.data.roles import LEFT_OUT
+from lookalike.data.roles import LEFT_OUT, check_usable
 from lookalike.data.splits import read_layout
-from lookalike.data.usable import check_usable
 from lookalike.paths import project_root
 from lookalike.plan.scales import Dataset
 from lookalike.settings.layers import canonical

@@ -13,8 +13,8 @@ import pandas as pd
 
 from lookalike.data import load_specification, read_layout, read_manifest
 from lookalike.data.manifest import with_file_hashes, write_manifest
+from lookalike.data.roles import check_usable, queries_without_positive
 from lookalike.data.screening import check_readable, screened
-from lookalike.data.usable import check_usable, queries_without_positive
 from lookalike.plan.needs import check_batches
 from lookalike.plan.plan import Plan
 from lookalike.plan.sizes import sizes_of

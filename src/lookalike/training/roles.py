@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from lookalike.data import read_manifest
-from lookalike.data.copies import COPY
 from lookalike.data.roles import EMBEDDED, LEFT_OUT
+from lookalike.data.screening import COPY
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lookalike.data.usable import check_usable, queries_without_positive
+from lookalike.data.roles import check_usable, queries_without_positive
 
 
 def split(**roles):
