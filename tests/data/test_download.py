@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 from functools import partial
 
@@ -295,32 +292,3 @@ def test_a_server_that_falls_silent_is_given_up(server, get):
         assert get(archive_of(f"{server.url}/a", f"{server.url}/b"), timeout_s=0.3).read_bytes() == BYTES
     finally:
         release.set()
-
-
-FETCH = """
-import json, sys
-from pathlib import Path
-from lookalike.data import fetch
-print("asking", flush=True)
-print(fetch(json.loads(sys.argv[1]), Path(sys.argv[2])), flush=True)
-"""
-
-
-def test_two_processes_download_once(server, tmp_path, answer_whole):
-    both_ask = threading.Event()
-
-    def slow(handler, content):
-        both_ask.wait(60)
-        answer_whole(handler, content)
-
-    server.files["/a"] = BYTES
-    server.answers["/a"] = [slow, slow]
-    command = [sys.executable, "-c", FETCH, json.dumps(archive_of(f"{server.url}/a")), str(tmp_path / "archives")]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    for process in processes:
-        assert process.stdout.readline() == "asking\n"
-    both_ask.set()
-    answers = {process.communicate(timeout=60)[0] for process in processes}
-    assert [process.returncode for process in processes] == [0, 0]
-    assert answers == {f"{tmp_path / 'archives' / 'birds.tgz'}\n"}
-    assert len(server.requests) == 1

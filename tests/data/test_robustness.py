@@ -7,19 +7,17 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
 import threading
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from disks import mount, small_disk
-from lookalike.data import DownloadError, ensure_data, fetch, unpack
-from tars import tar_of
+from lookalike.data import DownloadError, ensure_data, fetch
+from tars import tar_of, unpack
 from waiting import wait_until
 
 PICTURES = {f"pictures/{label}/{n}.jpg": os.urandom(20_000) for label in "ab" for n in range(10)}  # nothing to compress
@@ -116,57 +114,6 @@ def test_after_a_bad_answer_nothing_is_half_made_and_the_same_call_finishes(
     assert_nothing_is_half_made(*places)
     assert not server.answers["/a"]
     assert_finished(ensure_data(specification, *places))
-
-
-def test_a_dead_first_mirror_costs_one_attempt(server, places, monkeypatch):
-    with socket.socket() as port:
-        port.bind(("127.0.0.1", 0))
-        dead = f"http://127.0.0.1:{port.getsockname()[1]}/a"
-    server.files["/a"] = ARCHIVE
-    assert_finished(ensure_data(specification_of(dead, f"{server.url}/a"), *places))
-    assert len(server.requests) == 1
-
-
-class Full:
-    """A file on a disk that has room for 100,000 bytes."""
-
-    def __init__(self, stream):
-        self._stream = stream
-
-    def write(self, content):
-        if self._stream.tell() + len(content) > 100_000:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return self._stream.write(content)
-
-    def __getattr__(self, name):
-        return getattr(self._stream, name)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._stream.close()
-
-
-def test_a_disk_that_fills_up_in_the_download_is_gone_on_with_once_there_is_room(server, places, monkeypatch):
-    server.files["/a"] = ARCHIVE
-    specification = specification_of(f"{server.url}/a")
-    real = Path.open
-
-    def full(path, mode="r", *arguments, **options):
-        stream = real(path, mode, *arguments, **options)
-        return Full(stream) if path.suffix == ".part" and mode != "rb" else stream
-
-    with monkeypatch.context() as patch:
-        patch.setattr("lookalike.data.download.CHUNK_BYTES", 10_000)
-        patch.setattr(Path, "open", full)
-        with pytest.raises(OSError, match=r"pictures\.tgz\.part cannot be written: No space left on device"):
-            ensure_data(specification, *places)
-    assert_nothing_is_half_made(*places)
-    have = (places[1] / "pictures.tgz.part").stat().st_size
-    assert 0 < have <= 100_000
-    assert_finished(ensure_data(specification, *places))
-    assert server.requests == [("/a", None), ("/a", f"bytes={have}-")]
 
 
 def test_a_disk_that_fills_up_in_unpacking_leaves_the_archive_only(server, places, monkeypatch):

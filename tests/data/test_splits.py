@@ -12,13 +12,13 @@ from lookalike.data import (
     read_layout,
     read_layout_keypoints,
     read_split,
-    unpack,
 )
 from lookalike.data.hierarchy import read_hierarchy
 from lookalike.data.readers import READERS
 from lookalike.paths import project_root
 from lookalike.settings.datasets import Dataset
 from lookalike.settings.model import checked
+from tars import unpack
 
 NAMES = ("cub", "cars", "sop", "inshop", "inat", "cuhk03", "cuhk03_detected", "cuhk03_labeled", "pascal5i")
 SHARED = project_root().parent / "shared" / "data"

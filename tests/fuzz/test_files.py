@@ -11,10 +11,10 @@ import torch
 from hypothesis import given
 from PIL import Image
 
-from lookalike.data.archives import unpack
 from lookalike.data.pictures import read_picture
 from lookalike.files import read_json, read_tensors, write_json, write_tensors
 from spoiled import examples, read_or_refused, spoiled_bytes, spoiled_text, written
+from tars import unpack
 
 PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 ARCHIVES = ("tar", "tar.gz", "tar.bz2", "tar.xz", "zip")

@@ -1,8 +1,11 @@
-"""Archives made in memory."""
+"""Archives made in memory, and unpacked as data sets are."""
 
 import io
 import tarfile
 from collections.abc import Mapping
+from pathlib import Path
+
+from lookalike.data.archives import extract, workspace
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:
@@ -14,3 +17,10 @@ def tar_of(files: Mapping[str, bytes]) -> bytes:
             header.size = len(content)
             tar.addfile(header, io.BytesIO(content))
     return stream.getvalue()
+
+
+def unpack(archive: Path, target: Path) -> Path:
+    """A folder with the files of an archive, which appears when it is whole."""
+    with workspace(target) as staging:
+        extract(archive, staging)
+        return staging.rename(target)

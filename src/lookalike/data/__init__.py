@@ -1,6 +1,6 @@
 """Data sets on disk: fetch, unpack, read, check. Nothing here needs torch."""
 
-from lookalike.data.archives import ArchiveError, unpack
+from lookalike.data.archives import ArchiveError
 from lookalike.data.download import DownloadError, fetch
 from lookalike.data.manifest import manifest_hash, read_manifest, with_file_hashes, write_manifest
 from lookalike.data.pictures import copy_faults, read_picture, resized_copy
@@ -29,7 +29,6 @@ __all__ = [
     "read_picture",
     "read_split",
     "resized_copy",
-    "unpack",
     "with_file_hashes",
     "write_manifest",
 ]

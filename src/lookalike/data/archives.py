@@ -38,29 +38,6 @@ def is_archive(path: Path) -> bool:
     return tarfile.is_tarfile(path) or zipfile.is_zipfile(path)
 
 
-def unpack(archive: Path, target: Path) -> Path:
-    """Unpack an archive into a folder that does not exist yet.
-
-    The folder appears when it is whole. A second process waits for the first and finds it there.
-
-    Args:
-        archive: tar (also gzip, bzip2, xz) or zip.
-        target: the new folder; left as it is if it exists.
-
-    Returns:
-        ``target``.
-
-    Raises:
-        ArchiveError: if the archive is damaged or holds what is not allowed.
-        OSError: if it cannot be read or the disk is full; the message names both paths.
-    """
-    with workspace(target) as staging:
-        if not target.exists():
-            extract(archive, staging)
-            staging.rename(target)
-    return target
-
-
 @contextmanager
 def workspace(target: Path) -> Iterator[Path]:
     """An empty folder beside ``target`` for what will become it; removed at the end, if it still has its name.
@@ -81,8 +58,13 @@ def workspace(target: Path) -> Iterator[Path]:
 def extract(archive: Path, folder: Path) -> None:
     """Unpack an archive into an existing folder.
 
+    Args:
+        archive: tar (also gzip, bzip2, xz) or zip.
+        folder: of a `workspace`, so that it gets its name when it is whole.
+
     Raises:
-        As ``unpack``.
+        ArchiveError: if the archive is damaged or holds what is not allowed.
+        OSError: if it cannot be read or the disk is full; the message names both paths.
     """
     try:
         if tarfile.is_tarfile(archive):
