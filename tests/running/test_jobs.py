@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -63,6 +64,18 @@ def test_a_warning_of_the_package_is_marked_in_the_log_of_its_job(tmp_path):
     assert (tmp_path / "log").read_text().splitlines()[:2] == ["said", "warning: 3 pictures left out"]
     logging.getLogger("lookalike").warning("later")  # closes nothing that is still in use
     assert "later" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_jobs_of_this_machine_have_a_parent_and_no_limit_and_those_of_a_scheduler_have_none(monkeypatch, local):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(jobs, "start_parent", lambda *, tracked: f"parent, tracked: {tracked}")
+    workflow = SimpleNamespace(local_exec=local, scheduler=SimpleNamespace(job_rate_limiter="limit"))
+    try:
+        assert jobs.parent_of_jobs(workflow, tracked=True) == ("parent, tracked: True" if local else None)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert workflow.scheduler.job_rate_limiter == (None if local else "limit")
 
 
 @pytest.mark.slow
