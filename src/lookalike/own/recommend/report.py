@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.data.manifest import read_manifest
-from lookalike.data.roles import LEFT_OUT
-from lookalike.data.roles import queries_without_positive
+from lookalike.data.roles import LEFT_OUT, queries_without_positive
 from lookalike.files import read_json, write_json, write_text
 from lookalike.own.arguments import check_request
 from lookalike.own.recommend.classes import Classes, read_classes
