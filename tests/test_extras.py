@@ -8,7 +8,7 @@ import pytest
 from projects import ROOT
 
 # What the extra `workflow` adds to the core, by the names that are imported.
-LEFT_OUT = ("cv2", "dvc", "imagehash", "jsonschema", "matplotlib", "mlflow", "snakemake", "tabulate")
+LEFT_OUT = ("cv2", "dvc", "imagehash", "jsonschema", "matplotlib", "mlflow", "pooch", "snakemake", "tabulate")
 PUBLIC = """
 import lookalike
 for name in dir(lookalike):

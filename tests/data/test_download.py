@@ -228,6 +228,9 @@ def test_an_archive_without_checksum_is_known_by_its_name_and_must_be_whole(serv
     (tmp_path / "cars").mkdir()
     shutil.make_archive(str(found.with_suffix("")), "zip", tmp_path / "cars")
     assert get(archive) == found
+    server.files["/a"] = found.read_bytes()
+    found.write_bytes(PAGE)
+    assert get(archive).read_bytes() == server.files["/a"]
 
 
 def test_pieces_without_checksum_are_not_put_together(server, get, tmp_path):

@@ -138,12 +138,15 @@ def _retrieved(url: str, archive: Archive, target: Path, transfer: Transfer) -> 
         transfer.part.unlink(missing_ok=True)  # nothing would tell whether two pieces belong together
     resumed = transfer.part.is_file()
     try:
-        pooch.retrieve(url, expected and ":".join(expected), target.name, target.parent, downloader=transfer)
+        # Under another name: pooch would take a file of this name for the archive, where no digest is published.
+        known = expected and ":".join(expected)
+        fetched = pooch.retrieve(url, known, f".{target.name}", target.parent, downloader=transfer)
     except ValueError as error:  # of the size, or by pooch of the digest
         transfer.part.unlink(missing_ok=True)
         if resumed:
             return _retrieved(url, archive, target, transfer)
         raise TransferError(f"serves another file: {str(error).partition('. ')[0]}") from None
+    Path(fetched).replace(target)
     if expected is not None:
         record_digest(target, *expected, target.parent)
     return target
