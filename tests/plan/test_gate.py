@@ -1,6 +1,4 @@
-"""The gate of regression knows its traces, its references and the planted mistakes."""
-
-from types import SimpleNamespace as Names
+"""The gate of regression knows its traces and its references."""
 
 import pytest
 
@@ -43,12 +41,6 @@ def test_other_committed_numbers_or_traces_are_another_comparison(gate, tmp_path
     assert before != gate.committed()
 
 
-def test_a_mutation_asks_for_the_recipes_that_it_must_show_in(gate):
-    assert len(gate.mutations) == 20
-    for name in gate.mutations:
-        assert gate.requests(Names(mutation=name)).keys() == set(gate.mutation(Names(mutation=name))["recipes"])
-
-
 def test_settings_that_were_measured_are_found_by_their_folders(gate, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert gate.measured_files() == []
@@ -56,10 +48,3 @@ def test_settings_that_were_measured_are_found_by_their_folders(gate, tmp_path, 
     (files,) = gate.measured_settings().values()
     assert files.keys() == set(gate.plan.table_names)
     assert gate.measured_files() == list(files.values())
-
-
-def test_an_unknown_mutation_is_refused_with_the_nearest(gate):
-    known = next(iter(gate.mutations))
-    assert gate.mutation(Names(mutation=known)) == gate.mutations[known]
-    with pytest.raises(ValueError, match=rf"^params/mutations\.yaml: unknown '{known}s', did you mean '{known}'"):
-        gate.mutation(Names(mutation=f"{known}s"))

@@ -94,7 +94,6 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     seed=r"\d+",
     table=r"[a-z][a-z0-9_]*",
-    mutation=r"[a-z][a-z0-9_]*",
     trial=r"\d+",
     explainer=r"[a-z][a-z0-9_]*",
 

@@ -1,15 +1,14 @@
-"""What the gate of ``regression`` compares: traces, committed numbers, and planted mistakes."""
+"""What the gate of ``regression`` compares: traces and committed numbers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from lookalike.checks import require_known
 from lookalike.data.checksums import file_digest
 from lookalike.plan.inputs import Inputs
-from lookalike.plan.traces import FILE, mutation_requests, read_mutations, trace_name, traced
 from lookalike.settings.layers import Tree
+from lookalike.plan.plan import Plan
 
 REFERENCE = "results/reference"
 
@@ -19,14 +18,10 @@ class Gate:
 
     Args:
         inputs: what the call's rules read.
-
-    Raises:
-        ValueError: for a mutation of ``params/mutations.yaml`` that cannot be.
     """
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs, self.plan = inputs, inputs.plan
-        self.mutations = read_mutations()
         self.reference = f"{REFERENCE}/{self.plan.compared_as}.json"
         self.reference_traces = f"{REFERENCE}/{self.plan.compared_as}_traces.json"
 
@@ -44,19 +39,6 @@ class Gate:
         files = [file for file in (self.reference, self.reference_traces) if Path(file).is_file()]
         return {file: file_digest(Path(file)) for file in files}
 
-    def mutation(self, wildcards: Any) -> Tree:
-        """Entry of a mutation.
-
-        Raises:
-            ValueError: for one that ``params/mutations.yaml`` does not hold, naming those that it does.
-        """
-        require_known(FILE, wildcards.mutation, self.mutations)
-        return self.mutations[wildcards.mutation]
-
-    def requests(self, wildcards: Any) -> dict[str, dict[str, Any]]:
-        """What is traced to see a mutation."""
-        return mutation_requests(self.plan, wildcards.mutation)
-
     def measured_settings(self, wildcards: Any = None) -> dict[str, dict[str, str]]:
         """Tables of this scale by the setting that `.ci/reference` has measured them under, and by name."""
         folders = sorted(Path("results").glob(f"{self.plan.compared_as}_torch*"))
@@ -68,3 +50,14 @@ class Gate:
     def measured_files(self, wildcards: Any = None) -> list[str]:
         """All files of `measured_settings`."""
         return [file for files in self.measured_settings().values() for file in files.values()]
+
+
+def traced(plan: Plan) -> list[tuple[str, str]]:
+    """Recipe and data set of each trace: one for all seeds."""
+    runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
+    return [(str(recipe), str(dataset)) for recipe, dataset in runs.itertuples(index=False)]
+
+
+def trace_name(recipe: str, dataset: str) -> str:
+    """By what the committed traces are found."""
+    return f"{recipe}@{dataset}"

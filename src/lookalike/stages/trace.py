@@ -1,12 +1,7 @@
-"""Trace one recipe: a training of three steps, embedded and scored by the stages themselves, the same everywhere.
-
-``python -m lookalike.stages.trace REQUESTS.json`` writes traces of whatever copy of the package is imported, and prints
-where that lies. Under ``requests`` the file holds a list of arguments of `trace`.
-"""
+"""Trace one recipe: a training of three steps, embedded and scored by the stages themselves, the same everywhere."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +12,7 @@ import torch
 
 from lookalike.files import read_json, read_tensors, write_json
 from lookalike.models.embedder import Embedder
-from lookalike.paths import PACKAGE, episodes_of
+from lookalike.paths import episodes_of
 from lookalike.segmentation.attention import attend
 from lookalike.segmentation.episodes import read_episodes
 from lookalike.stages.embed import embed
@@ -110,11 +105,3 @@ def _segmented(settings: Mapping[str, Any], model: str, folder: Path) -> dict[st
     quantities = {"maps": maps.mean(dim=(-2, -1)).flatten().tolist()}
     scores = read_json(segmentations)["best"]
     return quantities | {f"segmentation/{name}": [value] for name, value in scores.items()}
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    print(PACKAGE)
-    sys.stdout.flush()
-    for request in read_json(Path(sys.argv[1]))["requests"]:
-        trace(**request)
