@@ -22,7 +22,7 @@ IMPORTED = (
     "snakemake.scheduling.greedy",
     "snakemake.scheduling.milp",
     "lookalike.plan.evidence",
-    "lookalike.plan.gate",
+    "lookalike.reports.regression",
     "lookalike.running.jobs",
     "lookalike.tracking.server",
     "jsonschema",

@@ -12,7 +12,7 @@ from lookalike.paths import PACKAGE, archives_of, episodes_of
 from lookalike.plan.brought import Brought, asks_again
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.fidelity import choices, papers
-from lookalike.plan.gate import Gate
+from lookalike.reports.regression import Gate
 from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.plan.page import Shown

@@ -33,7 +33,7 @@ rule regression:
         tables=evidence.table_files,
         traces=gate.compared_traces,
         committed=gate.committed,
-        code=inputs.code("lookalike.stages.regression:regression"),
+        code=inputs.code("lookalike.reports.regression:regression"),
     message:
         "Hold tables and traces against the committed ones"
     script:
@@ -95,7 +95,7 @@ rule unbroken:
         "../../environment.yml"
     params:
         settings=gate.measured_settings,
-        code=inputs.code("lookalike.stages.regression:unbroken"),
+        code=inputs.code("lookalike.reports.regression:unbroken"),
     message:
         "Hold unbroken runs against each other"
     script:

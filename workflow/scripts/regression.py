@@ -1,8 +1,8 @@
 """Hold tables and traces against the committed ones."""
 
+from lookalike.reports.regression import regression
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.regression import regression
 
 with job_log("regression", snakemake.log[0], job_facts(snakemake)):
     regression(

@@ -1,21 +1,198 @@
-"""Compare finished tables with the numbers that this project has committed, and with the printed ones."""
+"""The gate of ``regression``: finished tables and traces beside committed ones, and tables beside printed numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lookalike.reports.tolerance import KEY, QUERIES, measured_cells
-from lookalike.statistics.verdict import Verdict
+from lookalike.data.checksums import file_digest
+from lookalike.files import json_text, read_json, read_json_value, write_text
+from lookalike.reports.tolerance import FEWEST, KEY, QUERIES, measured_cells, reference_cells
+from lookalike.statistics.verdict import OF_NUMBERS, Verdict, counted
 
+if TYPE_CHECKING:
+    from lookalike.plan.inputs import Inputs
+    from lookalike.plan.plan import Plan
+
+REFERENCE = "results/reference"
 DEVIATIONS = 3.0  # of the larger deviation over seeds, ours or the printed one, for printed numbers
 # Better by so many tolerances, a number comes from a mistake (self matches counted, test classes trained on) until
 # somebody has looked and committed it.
 SUSPICIOUS = 1.5
 CLOSING = (Verdict.WORSE, Verdict.SUSPICIOUS, Verdict.MISSING)
 COLUMNS = [*KEY, "reference", "measured", "difference", "tolerance", "verdict"]
+Trace = Mapping[str, Sequence[float]]
+# Of the largest number of a quantity. Float64 rounds at 1e-16 and three steps keep that below 1e-11 on every processor
+# tried; what a mistake changes is far above.
+TOLERANCE = 1e-6
+# Below this a quantity is a zero that rounding left, such as the gradient of a part that a loss does not reach.
+ZERO = 1e-12
+
+
+class Gate:
+    """Files and requests of the gate.
+
+    Args:
+        inputs: what the call's rules read.
+    """
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs, self.plan = inputs, inputs.plan
+        self.reference = f"{REFERENCE}/{self.plan.compared_as}.json"
+        self.reference_traces = f"{REFERENCE}/{self.plan.compared_as}_traces.json"
+
+    def traces(self, wildcards: Any = None) -> dict[str, str]:
+        """Files of the traces of all recipes of this scale's tables, by recipe and data set."""
+        folder = f"{self.inputs.results_folder}/traces"
+        return {trace_name(*run): f"{folder}/{run[0]}/{run[1]}.json" for run in traced(self.plan)}
+
+    def compared_traces(self, wildcards: Any = None) -> dict[str, str]:
+        """Files of the traces that there are committed ones of."""
+        return self.traces() if Path(self.reference_traces).is_file() else {}
+
+    def committed(self, wildcards: Any = None) -> dict[str, str]:
+        """Digests of the committed numbers and traces, as far as there are any: others want another comparison."""
+        files = [file for file in (self.reference, self.reference_traces) if Path(file).is_file()]
+        return {file: file_digest(Path(file)) for file in files}
+
+    def measured_settings(self, wildcards: Any = None) -> dict[str, dict[str, str]]:
+        """Tables of this scale by the setting that `.ci/reference` has measured them under, and by name."""
+        folders = sorted(Path("results").glob(f"{self.plan.compared_as}_torch*"))
+        return {
+            folder.name: {table: f"{folder}/tables/{table}.csv" for table in self.plan.table_names}
+            for folder in folders
+        }
+
+    def measured_files(self, wildcards: Any = None) -> list[str]:
+        """All files of `measured_settings`."""
+        return [file for files in self.measured_settings().values() for file in files.values()]
+
+
+def traced(plan: Plan) -> list[tuple[str, str]]:
+    """Recipe and data set of each trace: one for all seeds."""
+    runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
+    return [(str(recipe), str(dataset)) for recipe, dataset in runs.itertuples(index=False)]
+
+
+def trace_name(recipe: str, dataset: str) -> str:
+    """By what the committed traces are found."""
+    return f"{recipe}@{dataset}"
+
+
+def regression(
+    tables: Mapping[str, str],
+    *,
+    reference: str,
+    report: str,
+    traces: Mapping[str, str] | None = None,
+    reference_traces: str = "",
+) -> None:
+    """Write the comparisons as Markdown.
+
+    Args:
+        tables: CSV of each table.
+        reference: JSON with the committed cells, empty for a scale without any.
+        report: Markdown to write.
+        traces: JSON of each trace, by ``recipe@dataset``.
+        reference_traces: JSON with the committed traces, empty for a scale without any.
+
+    Raises:
+        ValueError: if a trace differs from the committed one, or a cell is worse than its reference, too good to be
+            true, or missing; all of them are printed.
+    """
+    cells = _read(tables)
+    committed = read_json_value(reference) if reference else []
+    parts = {
+        "Against the committed numbers": compare(cells, committed) if committed else None,
+        "Against the printed numbers, where data and set-up are the papers'": compare_printed(cells),
+    }
+    text, closed, judged = ["# Regression of reported numbers", "In percent."], 0, 0
+    differences = _different(traces or {}, reference_traces)
+    for title, comparison in parts.items():
+        text.append(f"## {title}")
+        if comparison is None or comparison.empty:
+            text.append("None at this scale.")
+            continue
+        print(f"{title}\n{comparison.to_string(index=False, float_format='%.2f')}\n")
+        counts = counted(comparison["verdict"], OF_NUMBERS)
+        text.append(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) + ".")
+        text.append(comparison.to_markdown(index=False, floatfmt=".2f"))
+        closed, judged = closed + len(lost(comparison)), judged + len(comparison)
+    if reference_traces:
+        text.append(f"## Traces\n\n{len(traces or {})} recipes compute what is committed, step by step.")
+    if differences:
+        name, difference = next(iter(differences.items()))
+        more = f"; {len(differences)} of {len(traces or {})} traces differ, see the log" if len(differences) > 1 else ""
+        raise ValueError(f"trace of {name} differs: {difference}{more}")
+    if closed:
+        raise ValueError(f"{closed} of {judged} numbers are worse, too good or missing, see the log")
+    write_text(report, "\n\n".join(text) + "\n")
+
+
+def record_traces(traces: Mapping[str, str], *, reference: str) -> None:
+    """Write the committed traces anew."""
+    write_text(reference, traces_text({name: read_json(path) for name, path in traces.items()}))
+
+
+def record(settings: Mapping[str, Mapping[str, str]], *, reference: str) -> None:
+    """Write the committed numbers anew.
+
+    Args:
+        settings: CSV of each table, by the setting they were measured under.
+        reference: JSON to write.
+
+    Raises:
+        ValueError: as `reference_cells`.
+    """
+    cells = {name: measured_cells(_read(tables)) for name, tables in settings.items()}
+    write_text(reference, json_text(reference_cells(cells), where=reference, indent=0) + "\n")
+
+
+def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
+    """Hold each setting against what the others would have committed, and write what share of the tolerance it takes.
+
+    Args:
+        settings: CSV of each table, by the setting they were measured under.
+        report: Markdown to write.
+
+    Raises:
+        ValueError: for too few settings; if the gate closes on a setting, and all of them are printed, since a job that
+            fails keeps no report.
+    """
+    if len(settings) <= FEWEST:
+        raise ValueError(
+            f"a setting is held against at least {FEWEST} others, found {len(settings)} in all: run .ci/reference"
+        )
+    tables = {name: _read(files) for name, files in settings.items()}
+    cells = {name: measured_cells(frames) for name, frames in tables.items()}
+    rows = []
+    for name, frames in tables.items():
+        others = {other: frame for other, frame in cells.items() if other != name}
+        comparison = compare(frames, reference_cells(others))
+        closed = lost(comparison)
+        print(f"{name}\n{closed.to_string(index=False)}\n")
+        used = (comparison["difference"].abs() / comparison["tolerance"]).max()
+        rows.append({"setting": name, "cells": len(comparison), "closed": len(closed), "largest share used": used})
+    frame = pd.DataFrame(rows)
+    listed = frame.to_markdown(index=False, floatfmt=".2f")
+    print(listed)
+    if frame["closed"].any():
+        names = ", ".join(frame.loc[frame["closed"] > 0, "setting"])
+        raise ValueError(f"the gate closes on unbroken runs: {names}, see the log")
+    title = "# Unbroken runs\n\nEach setting against a reference made of the others."
+    write_text(report, f"{title}\n\n{listed}\n")
+
+
+def _different(traces: Mapping[str, str], reference: str) -> dict[str, str]:
+    """What differs from the committed traces, by trace; all of it is printed."""
+    measured = {name: read_json(path) for name, path in traces.items()}
+    differences = trace_differences(measured, read_json(reference)) if reference else {}
+    for name, difference in differences.items():
+        print(f"trace of {name} differs: {difference}")
+    return differences
 
 
 def compare(tables: Mapping[str, pd.DataFrame], reference: list[dict[str, Any]]) -> pd.DataFrame:
@@ -23,7 +200,7 @@ def compare(tables: Mapping[str, pd.DataFrame], reference: list[dict[str, Any]])
 
     Args:
         tables: cells by table, as ``table_cells`` returns them.
-        reference: as `lookalike.reports.tolerance.reference_cells` returned it once.
+        reference: as `reference_cells` returned it once.
 
     Returns:
         Columns `COLUMNS`, in percent. ``verdict`` is ``pass``, ``worse``, ``better``, ``suspicious`` (too good),
@@ -66,3 +243,55 @@ def _judged(cells: pd.DataFrame) -> pd.DataFrame:
 def lost(comparison: pd.DataFrame) -> pd.DataFrame:
     """The cells that close the gate: worse than their reference, too good to be true, or missing."""
     return comparison[comparison["verdict"].isin(CLOSING)]
+
+
+def trace_difference(measured: Trace, reference: Trace) -> str:
+    """The first quantity of a trace that is not the committed one, empty if there is none.
+
+    Args:
+        measured: lists of numbers by quantity.
+        reference: the committed ones.
+
+    Returns:
+        Quantity, and where it differs the index in its list, the reference and what was measured.
+    """
+    for quantity, expected in reference.items():
+        values = measured.get(quantity)
+        if values is None:
+            return f"{quantity}: the reference has it, this trace does not"
+        if len(values) != len(expected):
+            return f"{quantity}: reference of {len(expected)} numbers, found {len(values)}"
+        allowed = max(TOLERANCE * max(map(abs, expected), default=0.0), ZERO)
+        for index, (value, number) in enumerate(zip(values, expected, strict=True)):
+            if not abs(value - number) <= allowed:
+                return f"{quantity}[{index}]: reference {number:.9g}, found {value:.9g}"
+    return ""
+
+
+def trace_differences(measured: Mapping[str, Trace], reference: Mapping[str, Trace]) -> dict[str, str]:
+    """What differs, by trace: those of the reference that differ or are not there. New ones do not count."""
+    differences = {
+        name: trace_difference(measured[name], expected)
+        if name in measured
+        else "the reference has it, this call does not"
+        for name, expected in reference.items()
+    }
+    return {name: difference for name, difference in differences.items() if difference}
+
+
+def traces_text(traces: Mapping[str, Trace]) -> str:
+    """Traces as JSON, a line for each quantity, numbers to twelve digits: a thousandth of what is compared."""
+    rounded = {
+        name: {quantity: [float(f"{value:.12g}") for value in values] for quantity, values in sorted(trace.items())}
+        for name, trace in sorted(traces.items())
+    }
+    lines = [
+        f'"{name}": {{\n'
+        + ",\n".join(f'  "{quantity}": {json_text(values, where=name)}' for quantity, values in trace.items())
+        for name, trace in rounded.items()
+    ]
+    return "{\n" + "\n},\n".join(lines) + "\n}\n}\n"
+
+
+def _read(tables: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+    return {name: pd.read_csv(path) for name, path in tables.items()}
