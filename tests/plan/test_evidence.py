@@ -10,6 +10,8 @@ from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
+from lookalike.reports.claims import Claims
+from lookalike.reports.fidelity import Trials
 
 
 def evidence_of(recorded=lambda file: True, **config):
@@ -47,11 +49,13 @@ def test_tables_of_a_family_are_those_of_its_sweeps(evidence):
 
 
 def test_both_sides_of_claims_and_trials_stand_in_one_order(evidence):
-    changed, baseline = evidence.of_claims("changed")(None), evidence.of_claims("baseline")(None)
-    runs = evidence.runs_of_claims(None, Names(changed=changed, baseline=baseline))
+    claims = Claims(evidence)
+    changed, baseline = claims.files("changed")(None), claims.files("baseline")(None)
+    runs = claims.runs(None, Names(changed=changed, baseline=baseline))
     assert len(runs) == len(changed) == len(baseline) > 0
-    tried, unchanged = (evidence.metrics_of_trials(side)(None) for side in ("recipe", "unchanged"))
-    trials = evidence.runs_of_trials(None, Names(metrics=tried, metrics_unchanged=unchanged))
+    of_trials = Trials(evidence)
+    tried, unchanged = (of_trials.metrics(side)(None) for side in ("recipe", "unchanged"))
+    trials = of_trials.runs(None, Names(metrics=tried, metrics_unchanged=unchanged))
     assert len(trials) == len(tried) == len(unchanged) > 0
     assert all(f"/{run['dataset']}/seed{run['seed']}" in file for run, file in zip(trials, tried, strict=True))
 

@@ -1,16 +1,29 @@
-"""A claim holds, does not hold, is about a small difference or stays undecided, and all of it is told."""
+"""Claims are read and checked before any job, decided by what both sides reached, and told."""
 
+import csv
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from lookalike.reports.claims import claim_cells, claim_summaries, markdown, verdict
+from lookalike.parameters import read
+from lookalike.plan.plan import Plan
+from lookalike.reports.claims import claim_cells, claim_runs, claim_summaries, claims, markdown, read_claims, verdict
 from lookalike.statistics.crossed import crossed_estimate
 from lookalike.statistics.decisions import RATES
 from lookalike.statistics.verdict import Verdict
+from projects import ROOT
 
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
+ABOUT = {"scale": "small", "chosen_on": "the test classes"}
+BEST = 0.02  # more at the best epoch
+CLAIM = {"says": "It is better.", "place": "Somewhere", "metric": "R@1", "direction": "higher"}
+ONE = {"better": {**CLAIM, "datasets": ["cub"], "pairs": [{"changed": "new", "baseline": "old"}]}}
 CLASSES = pd.Index(range(40), name="label")
 QUERIES = np.tile([16, 20], 20)
 CLAIMS = {
@@ -34,6 +47,226 @@ CLAIMS = {
 # True differences and deviations in percent points.
 BETTER, WORSE, LITTLE, NOISE = (8.0, 1.0), (-8.0, 1.0), (0.0, 1.0), (1.0, 40.0)
 MIXED = {("cub", "new"): BETTER, ("cub", "newer"): NOISE, ("cars", "new"): WORSE, ("cars", "newer"): LITTLE}
+
+
+def planned(**values):
+    plan = Plan({**MINI, **values})
+    return claim_runs(plan, read_claims(plan))
+
+
+def test_every_claim_is_tested_on_all_its_data_sets_at_mini_and_at_paper_scale():
+    for scale in ("mini", "paper"):
+        runs = planned(scale=scale)
+        expected = {
+            (name, dataset, pair["changed"], pair["baseline"])
+            for name, claim in read("params/claims.yaml", "claims").items()
+            for dataset in claim["datasets"]
+            for pair in claim["pairs"]
+        }
+        assert {(run["claim"], run["published"], run["changed"], run["baseline"]) for run in runs} == expected
+        assert len(runs) == 3 * len(expected)
+
+
+def test_seeds_are_those_of_the_call_if_there_are_two_and_else_three():
+    assert {run["seed"] for run in planned(seeds=[4])} == {0, 1, 2}
+    assert {run["seed"] for run in planned(seeds=[4, 7])} == {4, 7}
+
+
+def test_a_claim_about_data_that_a_scale_does_not_have_is_kept_without_runs():
+    plan = Plan({**MINI, "scale": "ci"})
+    claims = read_claims(plan)
+    assert "contextual_regulariser" in claims  # Cars and SOP
+    runs = claim_runs(plan, claims)
+    assert {run["dataset"] for run in runs} == {"figurines_few_birds"}
+    assert "contextual_regulariser" not in {run["claim"] for run in runs}
+
+
+def test_own_pictures_that_stand_for_nothing_have_no_claims():
+    datasets = {"pictures": {"layout": "folder", "folder": "x"}}
+    assert planned(name="mine", datasets=datasets) == []
+
+
+REFUSED = [
+    (
+        "{changed: margin_diml,",
+        "{changed: margin_dilm,",
+        r"params/claims\.yaml, diml_precision\.pairs\.13\.changed: unknown 'margin_dilm', did you mean 'margin_diml'",
+    ),
+    (
+        "baseline: avsl_levels}",
+        "baseline: avsl_level}",
+        r"params/claims\.yaml, avsl_graph\.pairs\.0\.baseline: unknown 'avsl_level', did you mean 'avsl_levels'",
+    ),
+    (
+        "datasets: [cub, cars, sop]",
+        "datasets: [cub, carz, sop]",
+        r"params/claims\.yaml, avsl_recall\.datasets: unknown 'carz', did you mean 'cars'",
+    ),
+    (
+        "metric: P@1",
+        "metric: P@2",
+        r"params/claims\.yaml, diml_precision\.metric: unknown 'P@2', did you mean 'R@2'",
+    ),
+    ("direction: higher", "direction: up", r"params/claims\.yaml, diml_precision\.direction: 'up' is not allowed"),
+    (
+        "says: Matching",
+        "said: Matching",
+        r"params/claims\.yaml, diml_precision: unknown key 'said', did you mean 'says'",
+    ),
+    (
+        "metric: P@1",
+        "metric: train_R@1",
+        r"diml_precision\.metric: train_R@1 needs embed\.training_pictures, which recipe contrastive_diml does not set",
+    ),
+    (
+        "baseline: triplet_hinge}",
+        "baseline: avsl_margin}",
+        r"sam_coverage\.metric: coverage needs train\.method embedder or sam; recipe avsl_margin trains avsl",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), REFUSED)
+def test_what_cannot_be_claimed_is_refused_with_file_key_and_what_would_be_right(params, old, new, message):
+    text = (params / "claims.yaml").read_text()
+    assert old in text
+    (params / "claims.yaml").write_text(text.replace(old, new, 1))
+    with pytest.raises(ValueError, match=message):
+        planned()
+
+
+def test_a_recipe_that_cannot_run_is_refused_when_it_stands_in_claims_only(params):
+    recipes = params / "recipes" / "contextual.yaml"
+    old = "contextual_seen: {like: contextual,"
+    recipes.write_text(recipes.read_text().replace(old, f"{old} train: {{loss: {{kk: 3}}}},"))
+    with pytest.raises(ValueError, match=r"recipe contextual_seen on figurines_birds, train\.loss: unknown 'kk'"):
+        planned()
+
+
+def runs(seeds):
+    run = {
+        "claim": "better",
+        "metric": "R@1",
+        "published": "cub",
+        "dataset": "birds",
+        "changed": "new",
+        "baseline": "old",
+    }
+    return [{**run, "seed": seed} for seed in range(seeds)]
+
+
+def files(folder, name, values):
+    paths = [folder / f"{name}{seed}.json" for seed in range(len(values))]
+    for path, value in zip(paths, values, strict=True):
+        path.write_text(json.dumps({"best": {"R@1": value + BEST, "mAP": 0.1}, "last": {"R@1": value, "mAP": 0.0}}))
+    return [str(path) for path in paths]
+
+
+def write_classes(paths, values):
+    """Beside each file what its classes reached: 40 of ten queries, of which some find little."""
+    for path, value in zip(paths, values, strict=True):
+        rows = [
+            (epoch, "test", label, 10, value + more + (0.1 if label % 2 else -0.1))
+            for epoch, more in (("best", BEST), ("last", 0.0))
+            for label in range(40)
+        ]
+        rows += [("best", "train", label, 10, 1.0) for label in range(3)]
+        lines = [",".join(map(str, row)) for row in rows]
+        Path(path).with_suffix(".classes.csv").write_text(
+            "\n".join(["checkpoint,pictures,label,queries,R@1", *lines]) + "\n"
+        )
+
+
+def test_the_last_epochs_are_compared_and_written_twice(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5, 0.6, 0.55]), "baseline": files(tmp_path, "old", [0.25, 0.34, 0.3])}
+    write_classes(sides["changed"], [0.5, 0.6, 0.55])
+    write_classes(sides["baseline"], [0.25, 0.34, 0.3])
+    claims(ONE, runs(3), **ABOUT, **sides, output=str(tmp_path / "claims"))
+    with (tmp_path / "claims.csv").open() as stream:
+        [cell] = csv.DictReader(stream)
+    assert (cell["claim"], cell["dataset"], cell["verdict"]) == ("better", "birds", "holds")
+    assert (cell["seeds"], cell["classes"]) == ("3", "40")
+    assert float(cell["difference"]) == pytest.approx(25.333, abs=1e-3)
+    assert float(cell["best_difference"]) == pytest.approx(25.333, abs=1e-3)
+    assert "+25.3 [" in (tmp_path / "claims.md").read_text()
+
+
+def test_readers_see_the_numbers_of_the_file_rounded_once_more(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5384997]), "baseline": files(tmp_path, "old", [0.5])}
+    claims(ONE, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+    assert ",3.8500," in (tmp_path / "claims.csv").read_text()
+    assert "| +3.9 [" in (tmp_path / "claims.md").read_text()
+
+
+def test_without_the_classes_of_both_sides_the_seeds_alone_are_compared(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5, 0.6]), "baseline": files(tmp_path, "old", [0.25, 0.34])}
+    write_classes(sides["changed"], [0.5, 0.6])
+    claims(ONE, runs(2), **ABOUT, **sides, output=str(tmp_path / "claims"))
+    with (tmp_path / "claims.csv").open() as stream:
+        [cell] = csv.DictReader(stream)
+    assert (cell["seeds"], cell["classes"]) == ("2", "1")
+
+
+def test_sides_that_were_tested_on_other_classes_are_named(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5]), "baseline": files(tmp_path, "old", [0.25])}
+    write_classes(sides["changed"], [0.5])
+    write_classes(sides["baseline"], [0.25])
+    path = tmp_path / "old0.classes.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:30]) + "\n")
+    with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same pictures"):
+        claims(ONE, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+
+
+def test_sides_with_other_numbers_of_queries_in_a_class_are_named(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5]), "baseline": files(tmp_path, "old", [0.25])}
+    for side in sides.values():
+        write_classes(side, [0.5])
+    path = tmp_path / "old0.classes.csv"
+    rows = pd.read_csv(path)
+    rows.assign(queries=rows["queries"] + 1).to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"new0\.json and .*old0\.json were not tested on the same pictures"):
+        claims(ONE, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+
+
+def test_a_file_that_its_classes_contradict_is_named(tmp_path):
+    sides = {"changed": files(tmp_path, "new", [0.5]), "baseline": files(tmp_path, "old", [0.25])}
+    write_classes(sides["changed"], [0.5])
+    write_classes(sides["baseline"], [0.3])
+    with pytest.raises(ValueError, match=r"old0\.json says R@1 0\.2500, its classes come to 0\.3000; remove it and"):
+        claims(ONE, runs(1), **ABOUT, **sides, output=str(tmp_path / "claims"))
+
+
+def test_a_file_without_the_claimed_metric_is_named(tmp_path):
+    lacking = {"better": {**ONE["better"], "metric": "RP"}}
+    changed, baseline = files(tmp_path, "new", [0.5]), files(tmp_path, "old", [0.5])
+    wrong = [{**run, "metric": "RP"} for run in runs(1)]
+    with pytest.raises(ValueError, match=r"new0\.json holds no RP; it holds R@1, mAP"):
+        claims(
+            lacking,
+            wrong,
+            scale="small",
+            chosen_on="the test classes",
+            changed=changed,
+            baseline=baseline,
+            output=str(tmp_path / "claims"),
+        )
+    assert not (tmp_path / "claims.csv").exists()
+
+
+def test_what_lies_on_the_object_is_not_tested_where_pictures_have_no_masks(tmp_path):
+    claimed = {"better": ONE["better"], "on_object": {**ONE["better"], "metric": "on_object"}}
+    asked = [*runs(2), *({**run, "claim": "on_object", "metric": "on_object"} for run in runs(2))]
+    sides = {"changed": files(tmp_path, "new", [0.5, 0.6]) * 2, "baseline": files(tmp_path, "old", [0.25, 0.34]) * 2}
+    claims(claimed, asked, **ABOUT, **sides, output=str(tmp_path / "claims"))
+    with (tmp_path / "claims.csv").open() as stream:
+        assert [cell["claim"] for cell in csv.DictReader(stream)] == ["better"]
+    assert (tmp_path / "claims.md").read_text().count("Not tested: no data.") == 1
+
+
+def test_judging_claims_needs_no_torch():
+    program = "import sys, lookalike.reports.claims; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "False"
 
 
 def differences(place, cell, seeds=3):

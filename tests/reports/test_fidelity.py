@@ -1,15 +1,108 @@
-"""The document of fidelity lists every point, and says what each choice changed."""
+"""Trials run where they change something, and the document lists every point with what each choice changed."""
 
+import json
 import re
 
 import pandas as pd
 import pytest
 
-from lookalike.plan import fidelity
-from lookalike.reports.fidelity import COLUMNS, document, fidelity_cells
+from lookalike.plan.fidelity import choices, papers, trials
+from lookalike.plan.plan import Plan
+from lookalike.reports.fidelity import COLUMNS, document, fidelity, fidelity_cells, overruled_trials, trial_runs
 from projects import ROOT
 
-TRIALS = {trial.name: trial for trial in fidelity.trials()}
+MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
+TRIAL = next(trial for trial in trials() if trial.option == "ties")
+TRIALS = {trial.name: trial for trial in trials()}
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return trial_runs(Plan(MINI))
+
+
+def datasets(planned, trial):
+    return list(planned[planned["recipe"] == trial]["published"].unique())
+
+
+def test_every_trial_runs_beside_its_recipe_or_is_overruled(planned):
+    overruled = overruled_trials(Plan(MINI))
+    expected = {(trial.name, trial.recipe) for trial in trials() if trial.name not in overruled}
+    assert set(planned[["recipe", "unchanged"]].itertuples(index=False, name=None)) == expected
+    assert {"fidelity_learning_rates_paper", "fidelity_trunk_rate_paper"} <= set(overruled)
+    assert not set(overruled) & set(planned["recipe"])
+
+
+def test_a_trial_runs_on_cub_unless_it_is_about_other_data_sets(planned):
+    assert datasets(planned, "fidelity_ties_paper") == ["cub"]
+    assert datasets(planned, "fidelity_level_negative_margin_paper") == ["sop"]
+    assert datasets(planned, "fidelity_repeated_groups_released") == ["cub", "cars"]
+    assert planned.groupby("recipe")["published"].nunique().max() == 2
+    assert {"figurines_birds", "figurines_vehicles", "figurines_products"} == set(planned["dataset"])
+
+
+def test_nothing_is_overruled_at_the_papers_scale():
+    plan = Plan({**MINI, "scale": "paper"})
+    assert overruled_trials(plan) == []
+    assert datasets(trial_runs(plan), "fidelity_trunk_rate_paper") == ["cub", "cars"]
+
+
+def test_the_scale_of_the_gate_overrules_what_mini_does():
+    assert overruled_trials(Plan({**MINI, "scale": "ci"})) == overruled_trials(Plan(MINI))
+
+
+def test_a_trial_whose_data_set_a_scale_lacks_runs_on_the_usual_one_and_shares_all(planned):
+    plan, name = Plan({**MINI, "scale": "ci"}), "fidelity_level_negative_margin_paper"
+    assert datasets(trial_runs(plan), name) == ["cub"]
+    assert plan.shared("evaluate", name, "figurines_few_birds") == "avsl_proxy_anchor"
+
+
+def test_own_pictures_stand_for_nothing_and_are_tried_on_all_the_same():
+    own = {"name": "mine", "datasets": {"pictures": {"layout": "folder", "folder": "x"}}}
+    found = trial_runs(Plan({**MINI, **own}))
+    assert set(found["dataset"]) == {"pictures"}
+    assert {"fidelity_ties_paper", "fidelity_learning_rates_paper"} <= set(found["recipe"])
+
+
+@pytest.mark.parametrize(("seeds", "expected"), [([0], [0, 1, 2]), ([7], [0, 1, 2]), ([3, 5], [3, 5])])
+def test_a_single_seed_becomes_three(seeds, expected):
+    found = trial_runs(Plan({**MINI, "seeds": seeds}))
+    assert set(found.groupby("recipe", sort=False)["seed"].unique().map(lambda each: tuple(dict.fromkeys(each)))) == {
+        tuple(expected)
+    }
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Run the stage on metrics of two seeds."""
+
+    def run(published):
+        place = {"recipe": TRIAL.name, "unchanged": TRIAL.recipe, "dataset": "birds", "published": "cub"}
+        files = {}
+        for side, recall in (("metrics", 0.6), ("metrics_unchanged", 0.5)):
+            files[side] = [tmp_path / f"{side}{seed}.json" for seed in (0, 1)]
+            for path in files[side]:
+                scores = {"best": {"R@1": recall, "MAP@R": 0.1}, "last": {"R@1": 0.0, "MAP@R": 0.0}}
+                path.write_text(json.dumps(scores))
+        runs = [{**place, "seed": seed} for seed in (0, 1)]
+        fidelity(runs, scale="ci", overruled=[], **files, output=str(tmp_path / "fidelity"), published=published)
+        return tmp_path
+
+    return run
+
+
+def test_the_best_epochs_are_compared(write):
+    cells = pd.read_csv(write("") / "fidelity.csv").set_index("metric")
+    assert cells["difference"].to_dict() == {"R@1": pytest.approx(10), "MAP@R": 0}
+    assert set(cells["option"]) == {"ties"}
+
+
+def test_the_document_is_published_only_where_it_is_asked_for(write, tmp_path):
+    folder = write("")
+    assert "R@1 +10.0 (+10.0 to +10.0)" in (folder / "fidelity.md").read_text()
+    assert not (folder / "docs").exists()
+    write(str(tmp_path / "docs" / "fidelity.md"))
+    assert (folder / "docs" / "fidelity.md").read_text() == (folder / "fidelity.md").read_text()
 
 
 def rows(markdown):
@@ -42,8 +135,8 @@ def run(recipe, seed, changed, unchanged, *, dataset="figurines_birds", publishe
 def test_every_option_stands_with_its_choices_and_every_fixed_point_without():
     text = document()
     table = rows(text)
-    for paper in fidelity.papers():
-        content = fidelity.choices(paper)
+    for paper in papers():
+        content = choices(paper)
         for point in (*content["options"].values(), *content["fixed"]):
             expected = [point["point"], point["paper"] or "–", point["released"] or "–", point["recommended"]]
             assert any(row[:4] == expected for row in table), expected

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from lookalike.plan.claims import SIDES, claim_runs, read_claims
 from lookalike.plan.plan import Plan
+from lookalike.reports.claims import SIDES, claim_runs, read_claims
 from projects import make_project
 
 pytestmark = pytest.mark.slow

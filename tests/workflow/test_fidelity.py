@@ -6,7 +6,7 @@ import pytest
 
 from lookalike.plan.fidelity import trials
 from lookalike.plan.plan import Plan
-from lookalike.plan.trials import overruled_trials
+from lookalike.reports.fidelity import overruled_trials
 from projects import make_project
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}

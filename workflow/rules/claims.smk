@@ -1,7 +1,7 @@
 rule claim_verdicts:
     input:
-        changed=evidence.of_claims("changed"),
-        baseline=evidence.of_claims("baseline"),
+        changed=claims.files("changed"),
+        baseline=claims.files("baseline"),
     output:
         report(
             f"{RESULTS}/claims.csv",
@@ -16,11 +16,11 @@ rule claim_verdicts:
     conda:
         "../../environment.yml"
     params:
-        claims=evidence.claims,
-        runs=told(evidence.runs_of_claims),
+        claims=claims.stated,
+        runs=told(claims.runs),
         scale=plan.title,
         chosen_on="training classes held out of another training" if plan.holds_out else "the test classes",
-        code=inputs.code("lookalike.stages.claims:claims"),
+        code=inputs.code("lookalike.reports.claims:claims"),
     message:
         "Hold the papers' claims against the measured runs"
     script:
@@ -31,6 +31,6 @@ rule claim_verdicts:
 rule claims:
     # The runs too: verdicts that are committed must not make a fresh clone believe that it has finished.
     input:
-        evidence.of_claims("changed"),
-        evidence.of_claims("baseline"),
+        claims.files("changed"),
+        claims.files("baseline"),
         rules.claim_verdicts.output,

@@ -11,14 +11,14 @@ from lookalike.settings.files import read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
 from lookalike.plan.brought import Brought, asks_again
 from lookalike.plan.evidence import Evidence
-from lookalike.plan.fidelity import choices, papers
-from lookalike.reports.regression import Gate
 from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.plan.page import Shown
 from lookalike.plan.plan import Plan
 from lookalike.plan.timings import timing_pattern
-from lookalike.plan.trials import overruled_trials
+from lookalike.reports.claims import Claims
+from lookalike.reports.fidelity import Trials
+from lookalike.reports.regression import Gate
 from lookalike.running.devices import loading_threads, visible_devices
 from lookalike.sources.trees import other_sources
 from lookalike.running.jobs import parent_of_jobs
@@ -66,12 +66,13 @@ def read_all():
     assert plan.sweeps is not None  # which reads them
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     evidence = Evidence(inputs, recorded)
-    return plan, inputs, Brought(inputs, makes_anew), evidence, Gate(inputs), Shown(evidence)
+    return plan, inputs, Brought(inputs, makes_anew), evidence, Claims(evidence), Gate(inputs), Shown(evidence)
 
 
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
-plan, inputs, brought, evidence, gate, shown = read_all()
+plan, inputs, brought, evidence, claims, gate, shown = read_all()
+trials = Trials(evidence)
 for notice in plan.notices:
     print(notice, file=sys.stderr, flush=True)
 

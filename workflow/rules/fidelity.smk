@@ -1,8 +1,8 @@
 # Asked for by name only: `snakemake --cores all fidelity`.
 rule fidelity:
     input:
-        metrics=evidence.metrics_of_trials("recipe"),
-        metrics_unchanged=evidence.metrics_of_trials("unchanged"),
+        metrics=trials.metrics("recipe"),
+        metrics_unchanged=trials.metrics("unchanged"),
     output:
         cells=f"{RESULTS}/fidelity.csv",
         document=f"{RESULTS}/fidelity.md",
@@ -12,13 +12,13 @@ rule fidelity:
     conda:
         "../../environment.yml"
     params:
-        runs=told(evidence.runs_of_trials),
+        runs=told(trials.runs),
         scale=SCALE,
-        overruled=lambda wildcards: overruled_trials(plan),
-        stated=lambda wildcards: {paper: choices(paper) for paper in papers()},
+        overruled=trials.overruled,
+        stated=trials.stated,
         # Committed, so no output: it must not make a fresh clone believe that it has finished.
         published="docs/fidelity.md" if plan.folder == "mini" else "",
-        code=inputs.code("lookalike.stages.fidelity:fidelity"),
+        code=inputs.code("lookalike.reports.fidelity:fidelity"),
     message:
         "Say what each choice between paper and released code changes"
     script:

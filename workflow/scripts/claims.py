@@ -1,8 +1,8 @@
 """Hold the papers' claims against the measured runs."""
 
+from lookalike.reports.claims import claims
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.claims import claims
 
 with job_log("claims", snakemake.log[0], job_facts(snakemake)):
     claims(

@@ -1,8 +1,8 @@
 """Assemble what each choice between paper and released code changes."""
 
+from lookalike.reports.fidelity import fidelity
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.fidelity import fidelity
 
 with job_log("fidelity", snakemake.log[0], job_facts(snakemake)):
     fidelity(

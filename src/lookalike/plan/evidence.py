@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.checks import require_known
-from lookalike.metrics.names import OF_ATTENTION
-from lookalike.plan.claims import claim_runs, read_claims
+
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.explanations import (
     PROTOCOL,
@@ -31,7 +30,6 @@ from lookalike.plan.mixture import MIXED_BY
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.rates import trial_seeds, trials
-from lookalike.plan.trials import trial_runs
 from lookalike.settings.layers import Tree
 from lookalike.sources.code import code_digest
 
@@ -51,10 +49,8 @@ class Evidence:
 
     def __init__(self, inputs: Inputs, recorded: Callable[[str], bool]) -> None:
         self.inputs, self.plan, self._recorded = inputs, inputs.plan, recorded
-        self.claims = read_claims(self.plan)
         self.figures = read_figures(self.plan)
         self.explanations = read_explanations(self.plan)
-        self._claimed = claim_runs(self.plan, self.claims)
 
     def metrics_of_table(self, wildcards: Any) -> list[str]:
         """Files with the metrics of the runs behind a table, in the order of the runs."""
@@ -90,22 +86,6 @@ class Evidence:
         """Tables of the call, by name."""
         return {name: f"{self.inputs.results_folder}/tables/{name}.csv" for name in self.plan.table_names}
 
-    def metrics_of_trials(self, column: str) -> Callable[[Any], list[str]]:
-        """Files with the metrics of the trials, ``recipe``, or of the recipes they change, ``unchanged``, in order."""
-
-        def files(wildcards: Any) -> list[str]:
-            runs = trial_runs(self.plan)[[column, "dataset", "seed"]]
-            return [self.inputs.stored("metrics", *run) for run in runs.itertuples(index=False)]
-
-        return files
-
-    def runs_of_trials(self, wildcards: Any, input: Any) -> Runs:
-        """The runs that try the options of `params/fidelity`, without the files of their metrics."""
-        runs = _rows(trial_runs(self.plan))
-        for column, files in (("recipe", input.metrics), ("unchanged", input.metrics_unchanged)):
-            self.check_results(files, [(run[column], run["dataset"]) for run in runs])
-        return runs
-
     def trials_of_rates(self, wildcards: Any = None) -> list[tuple[Any, ...]]:
         """The trials among which rates are chosen."""
         return [tuple(trial) for trial in trials(self.plan)]
@@ -118,21 +98,6 @@ class Evidence:
             for trial in trials(self.plan)
             for seed in trial_seeds(self.plan)
         ]
-
-    def of_claims(self, side: str) -> Callable[[Any], list[str]]:
-        """Files with what one side of all compared pairs has reached, ``changed`` or ``baseline``, in order."""
-
-        def file(run: dict[str, Any]) -> str:
-            kind = "attribution" if run["metric"] in OF_ATTENTION else "metrics"
-            return self.inputs.stored(kind, run[side], run["dataset"], run["seed"])
-
-        return lambda wildcards: [file(run) for run in self._claimed]
-
-    def runs_of_claims(self, wildcards: Any, input: Any) -> Runs:
-        """The runs that claims are held against, without the files of what they reached."""
-        for side, files in (("changed", input.changed), ("baseline", input.baseline)):
-            self.check_results(files, [(run[side], run["dataset"]) for run in self._claimed])
-        return self._claimed
 
     def figure(self, wildcards: Any) -> Tree:
         """Entry of a figure."""

@@ -2,8 +2,8 @@
 
 ``fidelity: recommended | paper | released`` in a recipe sets all options of its paper at once. The files below
 ``params/fidelity`` say what the paper says, what the released code does, what we take, and which settings of a recipe
-that means; `lookalike.settings.fidelity.Disagreements` is their form. `lookalike.plan.trials` plans the runs of
-the trials, `lookalike.reports.fidelity` writes the document.
+that means; `lookalike.settings.fidelity.Disagreements` is their form. `lookalike.reports.fidelity` plans the runs
+of the trials and writes the document.
 """
 
 from __future__ import annotations

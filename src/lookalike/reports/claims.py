@@ -1,20 +1,33 @@
-"""What measured runs say about the papers' claims."""
+"""What the papers claim in words, held against measured runs: which claims and runs, and what they come to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from lookalike.checks import require_known
+from lookalike.files import read_json, replacing, write_text
+from lookalike.methods import METHODS
+from lookalike.metrics.names import OF_ATTENTION, ON_OBJECT, ON_TRAINING, of_data_sets
+from lookalike.parameters import Settings, dataset_names, read
+from lookalike.reports.by_class import class_means
 from lookalike.statistics.crossed import Crossed, deviations
 from lookalike.statistics.decisions import LOOKS, MARGIN, MARGINS, RATES, decide, margin_of
 from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.tables.layout import DASH
 
-CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]
+if TYPE_CHECKING:
+    from lookalike.plan.evidence import Evidence
+    from lookalike.plan.plan import Plan
+
+FILE = "params/claims.yaml"
 SIDES = ("changed", "baseline")
+DECIDED, BESIDE = "last", "best"
+ROUNDED = 1e-5  # classes are written with six digits
+CELL = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]
 MEASURED = [
     *("changed_mean", "changed_deviation", "baseline_mean", "baseline_deviation"),
     *("difference", "low", "high", "level", "seeds", "classes", "verdict", "difference_of_all"),
@@ -22,7 +35,179 @@ MEASURED = [
 ]
 # The same by the best epoch, as the papers report it.
 BEST = {name: f"best_{name}" for name in ("difference", "low", "high", "level", "seeds", "verdict")}
-Claims = Mapping[str, Mapping[str, Any]]
+Stated = Mapping[str, Mapping[str, Any]]  # entries of `FILE` by name
+
+
+class Claims:
+    """Claims of one call, and the files with what their runs have reached.
+
+    Args:
+        evidence: of the call.
+
+    Attributes:
+        stated: as `read_claims` gives them.
+
+    Raises:
+        ValueError: as `read_claims` and `claim_runs`.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self.stated = read_claims(evidence.plan)
+        self._runs = claim_runs(evidence.plan, self.stated)
+
+    def files(self, side: str) -> Callable[[Any], list[str]]:
+        """Files with what one side of all compared pairs has reached, ``changed`` or ``baseline``, in order."""
+
+        def file(run: Mapping[str, Any]) -> str:
+            kind = "attribution" if run["metric"] in OF_ATTENTION else "metrics"
+            return self._evidence.inputs.stored(kind, run[side], run["dataset"], run["seed"])
+
+        return lambda wildcards: [file(run) for run in self._runs]
+
+    def runs(self, wildcards: Any, input: Any) -> list[dict[str, Any]]:
+        """The runs that claims are held against, without their files; refuses results of older code."""
+        for side, files in (("changed", input.changed), ("baseline", input.baseline)):
+            self._evidence.check_results(files, [(run[side], run["dataset"]) for run in self._runs])
+        return self._runs
+
+
+def read_claims(plan: Plan) -> dict[str, Settings]:
+    """All claims by name, those without data at this scale too.
+
+    Raises:
+        ValueError: naming file, key and what would be right, for an unknown recipe or published data set.
+    """
+    claims = read(FILE, "claims")
+    datasets = dataset_names()
+    of_retrieval = of_data_sets(read(f"params/datasets/{dataset}.yaml", "dataset") for dataset in datasets)
+    for name, claim in claims.items():
+        require_known(f"{FILE}, {name}.metric", claim["metric"], {*of_retrieval, *OF_ATTENTION})
+        for dataset in claim["datasets"]:
+            require_known(f"{FILE}, {name}.datasets", dataset, datasets)
+        for place, pair in enumerate(claim["pairs"]):
+            for side in SIDES:
+                require_known(f"{FILE}, {name}.pairs.{place}.{side}", pair[side], plan.recipe_names)
+    return claims
+
+
+def claim_runs(plan: Plan, claims: Stated) -> list[dict[str, Any]]:
+    """One entry per claim, data set of this scale, pair and seed.
+
+    Args:
+        plan: of this call; its seeds are taken if there are at least two.
+        claims: as `read_claims` gives them.
+
+    Returns:
+        Entries with ``claim, metric, published, dataset, changed, baseline, seed``.
+
+    Raises:
+        ValueError: for a pair that cannot run at this scale, or a metric that one of its recipes does not measure.
+    """
+    comparisons = [
+        {"claim": name, "metric": claim["metric"], "published": published, "dataset": dataset.name, **pair}
+        for name, claim in claims.items()
+        for published in claim["datasets"]
+        for dataset in plan.datasets.values()
+        if dataset.stands_for == published
+        for pair in claim["pairs"]
+    ]
+    for comparison in comparisons:
+        for side in SIDES:
+            recipe, dataset = comparison[side], comparison["dataset"]
+            plan.check_run(recipe, dataset)
+            _check_measured(plan.settings(recipe, dataset), comparison, recipe)
+    return [{**comparison, "seed": seed} for comparison in comparisons for seed in plan.several_seeds]
+
+
+def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: str) -> None:
+    metric, method = comparison["metric"], sections["train"]["method"]["name"]
+    place = f"{FILE}, {comparison['claim']}.metric"
+    if metric in OF_ATTENTION and not METHODS[method].has_attention:
+        allowed = " or ".join(name for name, each in METHODS.items() if each.has_attention)
+        raise ValueError(f"{place}: {metric} needs train.method {allowed}; recipe {recipe} trains {method}")
+    if metric.startswith(ON_TRAINING) and not sections["embed"]["training_pictures"]:
+        raise ValueError(f"{place}: {metric} needs embed.training_pictures, which recipe {recipe} does not set")
+
+
+def claims(
+    claims: Stated,
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    scale: str,
+    chosen_on: str,
+    changed: Sequence[str],
+    baseline: Sequence[str],
+    output: str,
+) -> None:
+    """Write the verdict on every claim as CSV and Markdown.
+
+    Args:
+        claims: entries of ``params/claims.yaml`` by name.
+        runs: as `claim_runs` gives them.
+        scale: what the scale calls itself.
+        chosen_on: what the best epoch of a training is best on.
+        changed: JSON files with what the changed recipes reached, in the order of the runs; beside those of retrieval
+            lies what their classes reached. Where the pictures have no masks they do not tell what lies on the object,
+            and what is claimed of it is not tested.
+        baseline: JSON files of the baselines' metrics, in the same order.
+        output: path without extension; ``.csv`` holds every comparison, ``.md`` is for readers.
+
+    Raises:
+        ValueError: for a file without the metric that is claimed about, sides that were not tested on the same
+            pictures, and a file that its classes contradict.
+    """
+    sides = [side for side in zip(runs, changed, baseline, strict=True) if _is_told(*side)]
+    cells = claim_cells(claims, *(_measured(sides, checkpoint) for checkpoint in (DECIDED, BESIDE)))
+    with replacing(f"{output}.csv") as path:
+        cells.to_csv(path, index=False, float_format="%.4f")
+    shown = pd.read_csv(f"{output}.csv")  # rounded as there, so that the two say the same
+    seeds = sorted({run["seed"] for run in runs})
+    write_text(f"{output}.md", markdown(claims, shown, seeds=seeds, chosen_on=chosen_on, scale=scale))
+
+
+def _measured(sides: Sequence[tuple[Mapping[str, Any], str, str]], checkpoint: str) -> pd.DataFrame:
+    """What both sides of each run reached, as `claim_cells` takes it."""
+    keys = ["claim", "metric", "published", "dataset", "changed", "baseline", "seed"]
+    rows = [
+        {
+            **run,
+            "changed_value": _value(first, checkpoint, run["metric"]),
+            "baseline_value": _value(second, checkpoint, run["metric"]),
+            "classes": _of_classes(first, second, checkpoint, run["metric"]),
+        }
+        for run, first, second in sides
+    ]
+    return pd.DataFrame(rows, columns=[*keys, "changed_value", "baseline_value", "classes"])
+
+
+def _of_classes(changed: str, baseline: str, checkpoint: str, metric: str) -> pd.DataFrame | None:
+    """By class the difference and the number of queries, ``None`` for a metric that is not told by class."""
+    first, second = (class_means(path, checkpoint, metric) for path in (changed, baseline))
+    if first is None or second is None:
+        return None
+    difference = first["value"] - second["value"]
+    if difference.isna().any() or not first["queries"].equals(second["queries"]):
+        raise ValueError(f"{changed} and {baseline} were not tested on the same pictures; remove what is of older data")
+    for path, side in ((changed, first), (baseline, second)):
+        of_all, told = float(np.average(side["value"], weights=side["queries"])), _value(path, checkpoint, metric)
+        if abs(of_all - told) > ROUNDED:
+            raise ValueError(
+                f"{path} says {metric} {told:.4f}, its classes come to {of_all:.4f}; remove it and the file of the "
+                "classes, and the next call measures them anew"
+            )
+    return pd.DataFrame({"difference": difference, "queries": first["queries"]})
+
+
+def _is_told(run: Mapping[str, Any], *files: str) -> bool:
+    return run["metric"] != ON_OBJECT or all(ON_OBJECT in read_json(file)[DECIDED] for file in files)
+
+
+def _value(path: str, checkpoint: str, metric: str) -> float:
+    values = read_json(path)[checkpoint]
+    if metric not in values:
+        raise ValueError(f"{path} holds no {metric}; it holds {', '.join(sorted(values))}")
+    return float(values[metric])
 
 
 def verdict(direction: str, reached: Verdict) -> Verdict:
@@ -42,7 +227,7 @@ def verdict(direction: str, reached: Verdict) -> Verdict:
     return Verdict.HOLDS if reached in wanted else Verdict.FAILS
 
 
-def claim_cells(claims: Claims, runs: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
+def claim_cells(claims: Stated, runs: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     """One row per claim, data set and pair of recipes, decided together: by the last epoch, which nothing has chosen.
 
     Args:
@@ -66,14 +251,14 @@ def claim_cells(claims: Claims, runs: pd.DataFrame, best: pd.DataFrame) -> pd.Da
     return cells.merge(beside[[*CELL, *BEST]].rename(columns=BEST), on=CELL, validate="one_to_one")
 
 
-def _cells(claims: Claims, runs: pd.DataFrame) -> pd.DataFrame:
+def _cells(claims: Stated, runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(direction=[claims[name]["direction"] for name in runs["claim"]])
     cells = [(dict(zip(CELL, key, strict=True)), own) for key, own in runs.groupby(CELL, sort=False)]
     rows = [cell | measured for (cell, _), measured in zip(cells, _decided([own for _, own in cells]), strict=True)]
     return pd.DataFrame(rows, columns=[*CELL, *MEASURED])
 
 
-def claim_summaries(claims: Claims, cells: pd.DataFrame) -> pd.DataFrame:
+def claim_summaries(claims: Stated, cells: pd.DataFrame) -> pd.DataFrame:
     """One row per claim: how its single cells came out, and the mean of their differences.
 
     Args:
@@ -91,7 +276,7 @@ def claim_summaries(claims: Claims, cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def markdown(claims: Claims, cells: pd.DataFrame, *, seeds: Sequence[int], chosen_on: str, scale: str) -> str:
+def markdown(claims: Stated, cells: pd.DataFrame, *, seeds: Sequence[int], chosen_on: str, scale: str) -> str:
     """All claims for readers: a line per claim, then a table per claim.
 
     Args:

@@ -1,23 +1,30 @@
-"""What each choice between paper and released code changes, and the document that lists all of them."""
+"""What each choice between paper and released code changes: the trials that run it, and the document that lists all."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from lookalike.files import read_json, replacing, write_text
 from lookalike.plan.fidelity import REASONS, Trial, choices, papers, trials
-from lookalike.plan.trials import USUAL
 from lookalike.settings.layers import Tree, canonical
 from lookalike.statistics.pairs import paired_difference
 
+if TYPE_CHECKING:
+    from lookalike.plan.evidence import Evidence
+    from lookalike.plan.plan import Plan
+    from lookalike.plan.scales import Dataset
+
+USUAL = "cub"  # the published data set that a choice is tried on unless it changes nothing there
+CHECKPOINT = "best"  # as in the tables
 METRICS = ("R@1", "MAP@R")
 RUN = ("recipe", "unchanged", "dataset", "published")
 COLUMNS = ["paper", "option", "level", *RUN, "metric", "mean", "mean_unchanged", "difference", "low", "high", "n"]
 DASH = "–"
-
 _INTRODUCTION = """\
 # Fidelity to paper and released code
 
@@ -38,11 +45,124 @@ which points matter there; it is no estimate for the papers' networks.
 Made by `snakemake --cores all fidelity` from `params/fidelity` and the runs that it starts."""
 
 
+class Trials:
+    """The trials of a call, and the files with what they and the recipes that they change have reached.
+
+    Args:
+        evidence: of the call.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self._plan = evidence, evidence.plan
+
+    def metrics(self, column: str) -> Callable[[Any], list[str]]:
+        """Files with the metrics of the trials, ``recipe``, or of the recipes they change, ``unchanged``, in order."""
+
+        def files(wildcards: Any) -> list[str]:
+            runs = trial_runs(self._plan)[[column, "dataset", "seed"]]
+            return [self._evidence.inputs.stored("metrics", *run) for run in runs.itertuples(index=False)]
+
+        return files
+
+    def runs(self, wildcards: Any, input: Any) -> list[dict[str, Any]]:
+        """Rows of `trial_runs`; refuses results of older code."""
+        runs = [{str(name): value for name, value in row.items()} for row in trial_runs(self._plan).to_dict("records")]
+        for column, files in (("recipe", input.metrics), ("unchanged", input.metrics_unchanged)):
+            self._evidence.check_results(files, [(run[column], run["dataset"]) for run in runs])
+        return runs
+
+    def overruled(self, wildcards: Any = None) -> list[str]:
+        """Names of the trials of which nothing is left at the scale."""
+        return overruled_trials(self._plan)
+
+    def stated(self, wildcards: Any = None) -> dict[str, Settings]:
+        """Choices of all papers, as their files state them."""
+        return {paper: choices(paper) for paper in papers()}
+
+
+def trial_runs(plan: Plan) -> pd.DataFrame:
+    """One row per trial, data set and seed: ``recipe, unchanged, dataset, published, seed``.
+
+    A trial runs on the data set that stands for `USUAL`. One that changes nothing there, or has values of its own per
+    data set, runs on those whose settings it changes, at most two. Trials that the scale overrules are left out.
+
+    Args:
+        plan: what the call runs.
+
+    Raises:
+        ValueError: for a trial that cannot run on a data set.
+    """
+    rows = [
+        {"recipe": trial.name, "unchanged": trial.recipe}
+        | {"dataset": dataset.name, "published": dataset.stands_for or "", "seed": seed}
+        for trial in trials()
+        if not trial.is_overruled(plan.overlay)
+        for dataset in _concerned(plan, trial)
+        for seed in plan.several_seeds
+    ]
+    frame = pd.DataFrame(rows, columns=["recipe", "unchanged", "dataset", "published", "seed"])
+    for recipe, dataset in frame[["recipe", "dataset"]].drop_duplicates().itertuples(index=False):
+        plan.check_run(recipe, dataset)
+    return frame
+
+
+def overruled_trials(plan: Plan) -> list[str]:
+    """Names of the trials of which nothing is left at the scale."""
+    return [trial.name for trial in trials() if trial.is_overruled(plan.overlay)]
+
+
+def _concerned(plan: Plan, trial: Trial) -> list[Dataset]:
+    standing = [dataset for dataset in plan.datasets.values() if dataset.stands_for] or list(plan.datasets.values())
+    usual = next((dataset for dataset in standing if dataset.stands_for == USUAL), standing[0])
+    changed = [
+        dataset
+        for dataset in standing
+        if plan.settings(trial.name, dataset.name) != plan.settings(trial.recipe, dataset.name)
+    ]
+    if not changed or (usual in changed and "per_dataset" not in trial.settings):
+        return [usual]
+    return changed[:2]
+
+
+def fidelity(
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    scale: str,
+    overruled: Collection[str],
+    metrics: Sequence[str],
+    metrics_unchanged: Sequence[str],
+    output: str,
+    published: str,
+) -> None:
+    """Write all differences as CSV and the document as Markdown.
+
+    Args:
+        runs: rows of `trial_runs`.
+        scale: scale at which they ran.
+        overruled: names of the trials that the scale leaves nothing of.
+        metrics: JSON files of the trials, in the order of the runs.
+        metrics_unchanged: JSON files of the unchanged recipes, in the same order.
+        output: path without extension of ``.csv`` and ``.md``.
+        published: a copy of the document, empty for none.
+    """
+    files = zip(metrics, metrics_unchanged, strict=True)
+    scored = [
+        {**run, "metrics": read_json(changed)[CHECKPOINT], "metrics_unchanged": read_json(unchanged)[CHECKPOINT]}
+        for run, (changed, unchanged) in zip(runs, files, strict=True)
+    ]
+    cells = fidelity_cells(scored)
+    text = document(cells, overruled=overruled, scale=scale)
+    with replacing(Path(f"{output}.csv")) as path:
+        cells.to_csv(path, index=False, float_format="%.4f")
+    for target in filter(None, (f"{output}.md", published)):
+        write_text(target, text)
+
+
 def fidelity_cells(runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """What the trials change: one row per trial, data set and metric, in the order of the runs.
 
     Args:
-        runs: rows of `lookalike.plan.trials.trial_runs`, each with the metrics of both recipes, as fractions, in
+        runs: rows of `trial_runs`, each with the metrics of both recipes, as fractions, in
             ``metrics`` and ``metrics_unchanged``.
 
     Returns:
