@@ -17,8 +17,7 @@ from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.settings.files import read_entries
 from lookalike.settings.pages import Figure
-from lookalike.stages.figures import figures
-from lookalike.stages.figures_page import figures_page
+from lookalike.stages.figures import figures, figures_page
 
 MINI = {"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False}
 ENTRY = {"place": "A paper, Fig. 1", "title": "a toy", "shows": "This.", "says": "That it is so."}

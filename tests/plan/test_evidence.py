@@ -6,6 +6,7 @@ from types import SimpleNamespace as Names
 import pytest
 
 from lookalike.plan.evidence import Evidence
+from lookalike.plan.figures import Figures
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
 from lookalike.settings.call import Configuration
@@ -38,7 +39,7 @@ def test_an_unknown_table_or_figure_is_refused_with_the_nearest(evidence):
     with pytest.raises(ValueError, match=r"unknown 'dimel_1', did you mean 'diml_1'"):
         evidence.metrics_of_table(Names(table="dimel_1"))
     with pytest.raises(ValueError, match=r"figures with data at scale mini: unknown 'avsl_5', did you mean 'avsl_5"):
-        evidence.files_of_figure(Names(figure="avsl_5"))
+        Figures(evidence).files(Names(figure="avsl_5"))
 
 
 def test_tables_of_a_family_are_those_of_its_sweeps(evidence):
@@ -62,11 +63,12 @@ def test_both_sides_of_claims_and_trials_stand_in_one_order(evidence):
 
 def test_a_figure_reads_files_in_the_order_of_its_runs(evidence):
     named = Names(figure="contextual_15")
-    files = evidence.files_of_figure(named)
-    assert len(evidence.runs_of_figure(named, files)) == len(files)
+    figures = Figures(evidence)
+    files = figures.files(named)
+    assert len(figures.runs(named, files)) == len(files)
     assert all(file.endswith(".csv") for file in files)
-    assert evidence.threads_of_figure(named) == 1
-    assert evidence.code_of_figure(named) != evidence.code_of_figure(Names(figure="avsl_10"))
+    assert figures.threads(named) == 1
+    assert figures.code(named) != figures.code(Names(figure="avsl_10"))
 
 
 def test_metrics_of_older_code_without_a_record_are_refused(params, monkeypatch):

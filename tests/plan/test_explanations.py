@@ -8,7 +8,14 @@ import yaml
 from lookalike.explanations.quality import cells
 from lookalike.explanations.quality.measures import CONTROLS as MEASURED_CONTROLS
 from lookalike.plan.evidence import Evidence
-from lookalike.plan.explanations import CONTROLS, check_explainer, explainers, explanation_rows, read_explanations
+from lookalike.plan.explanations import (
+    CONTROLS,
+    Explanations,
+    check_explainer,
+    explainers,
+    explanation_rows,
+    read_explanations,
+)
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
 from lookalike.settings.files import read
@@ -24,8 +31,8 @@ def rows_of(**values):
     return explanation_rows(plan, read_explanations(plan))
 
 
-def evidence_of(**values):
-    return Evidence(Inputs(Plan({**MINI, **values})), lambda file: True)
+def explanations_of(**values):
+    return Explanations(Evidence(Inputs(Plan({**MINI, **values})), lambda file: True))
 
 
 def test_every_row_is_measured_with_every_seed_on_what_stands_for_cub():
@@ -94,13 +101,13 @@ def test_a_recipe_without_that_explainer_is_refused_in_one_line(params):
 
 
 def test_a_file_that_was_asked_for_by_name_is_checked_too():
-    evidence = evidence_of()
+    found = explanations_of()
     job = Names(recipe="margin", dataset="figurines_birds", explainer="graph", seed="0")
     with pytest.raises(ValueError, match="explainer 'graph' does not explain recipe margin, which trains embedder"):
-        evidence.explained_model(job)
+        found.model(job)
     job.explainer = "structure"
-    assert evidence.explained_model(job) == "results/mini/models/margin/figurines_birds/seed0.safetensors"
-    check_explainer(evidence.plan, "margin", "figurines_birds", "edges")
+    assert found.model(job) == "results/mini/models/margin/figurines_birds/seed0.safetensors"
+    check_explainer(Plan(MINI), "margin", "figurines_birds", "edges")
 
 
 @pytest.mark.parametrize(
@@ -114,30 +121,30 @@ def test_a_file_that_was_asked_for_by_name_is_checked_too():
     ],
 )
 def test_data_on_which_nothing_can_be_drawn_is_refused_for_this_target_alone(datasets, message):
-    evidence = evidence_of(name="mine", datasets=datasets)
+    found = explanations_of(name="mine", datasets=datasets)
     with pytest.raises(ValueError, match=rf"^params/explanations\.yaml, {message}"):
-        evidence.measures_of_explanations(None)
+        found.measures(None)
 
 
 def test_rows_of_one_training_share_what_was_measured():
-    evidence = evidence_of()
-    files = evidence.measures_of_explanations(None)
+    found = explanations_of()
+    files = found.measures(None)
     assert len(set(files)) < len(files)
     # DIML without training explains the model of ProxyAnchor.
     assert "results/mini/explanations/compared_proxy_anchor/figurines_birds/structure-seed1.json" in files
     assert not [file for file in files if "compared_proxy_anchor_diml" in file]
-    assert len(evidence.metrics_of_explanations(None)) == len(files)
-    assert evidence.triplets_of_explanations(None) == ["results/mini/explanations/figurines_birds.triplets.csv"]
+    assert len(found.metrics(None)) == len(files)
+    assert found.triplets(None) == ["results/mini/explanations/figurines_birds.triplets.csv"]
     job = Names(dataset="figurines_birds")
-    assert evidence.neutral_embeddings(job) == "results/mini/embeddings/untrained/figurines_birds/seed0.safetensors"
+    assert found.neutral_embeddings(job) == "results/mini/embeddings/untrained/figurines_birds/seed0.safetensors"
 
 
 def test_a_models_explanations_are_measured_again_where_their_own_code_changed():
-    evidence = evidence_of()
+    found = explanations_of()
 
     def code(explainer, recipe="compared_margin"):
-        return evidence.code_of_explanation(Names(recipe=recipe, dataset="figurines_birds", explainer=explainer))
+        return found.code(Names(recipe=recipe, dataset="figurines_birds", explainer=explainer))
 
     assert len({code(explainer) for explainer in ("activation", "structure", "attention", "gradient")}) == 4
     assert code("activation") == code("activation", "compared_margin_diml")
-    assert yaml.safe_dump(evidence.protocol)  # survives as a job's parameter
+    assert yaml.safe_dump(found.protocol)  # survives as a job's parameter

@@ -1,5 +1,6 @@
 """The table of explanations says what many triplets and a few seeds come to, and why a number is missing."""
 
+import json
 from math import isnan
 
 import pandas as pd
@@ -7,7 +8,15 @@ import pytest
 import torch
 
 from lookalike.explanations.quality.protocol import over_pairs
-from lookalike.reports.explanations import CELLS, COLUMNS, NOTHING, RECALL, explanation_cells, readers_table
+from lookalike.reports.explanations import (
+    CELLS,
+    COLUMNS,
+    NOTHING,
+    RECALL,
+    explanation_cells,
+    explanations_table,
+    readers_table,
+)
 from lookalike.tables.render import latex, markdown
 
 SETTINGS = {
@@ -19,6 +28,7 @@ SETTINGS = {
 }
 COUNT = 40
 NO_SUM = "the method has no sum"
+VALUES = {"partner": [0.1, 0.2, 0.4], "planted": [0.9, 0.8, None]}
 
 
 def row(label, explainer, seed, block="One model"):
@@ -38,12 +48,16 @@ def measured(seed, *, without=(), hidden=()):
 
 
 ROWS = [row("exact", "activation", seed) for seed in (0, 1)] + [row("chance", "random", seed) for seed in (0, 1)]
+
+
 MEASURES = [
     measured(0, hidden=[2]),
     measured(1, hidden=[2, 5]),
     measured(2, without=["gap"]),
     measured(3, without=["gap"]),
 ]
+
+
 RECALLS = [0.5, 0.6, 0.5, 0.6]
 
 
@@ -143,3 +157,37 @@ def test_no_number_is_below_zero_by_rounding_alone_and_columns_that_nothing_fill
     header = next(line for line in words.splitlines() if line.startswith("| explanation "))
     assert "deletion, blur" in header and "deletion, mean" not in header
     assert "-1e-03 |" in " ".join(line.split())  # of the gap no interval
+
+
+def write(folder, counts):
+    rows, paths = [], {"measures": [], "metrics": []}
+    for seed, count in enumerate(counts):
+        values = {name: each[:count] for name, each in VALUES.items()}
+        contents = {
+            "measures": {"values": values, "reasons": {"gap": "the method has no sum"}, "object": None},
+            "metrics": {"best": {"R@1": 0.5 + seed / 10}, "last": {"R@1": 0.0}},
+        }
+        rows.append(
+            {"block": "b", "dataset": "d", "label": "it", "recipe": "r", "explainer": "attention", "seed": seed}
+        )
+        for kind, content in contents.items():
+            path = folder / f"{kind}{seed}.json"
+            path.write_text(json.dumps(content))
+            paths[kind].append(str(path))
+    explanations_table(SETTINGS, rows, scale="small", **paths, output=str(folder / "explanations"))
+
+
+def test_numbers_words_and_latex_are_written(tmp_path):
+    write(tmp_path, [3, 3])
+    cells = pd.read_csv(tmp_path / "explanations.csv").set_index("column")
+    assert cells.loc["partner", "mean"] == pytest.approx(0.7 / 3, rel=1e-5)
+    assert cells.loc["planted", "pairs"] == 2
+    assert cells.loc["R@1", "mean"] == pytest.approx(55)
+    assert cells.loc["gap", "reason"] == "the method has no sum"
+    assert (tmp_path / "explanations.md").read_text().startswith("# Quality of explanations\n\nScale: small. ")
+    assert r"\toprule" in (tmp_path / "explanations.tex").read_text()
+
+
+def test_rows_of_other_triplets_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"measures1\.json was measured on 2 triplets, others on 3; remove it"):
+        write(tmp_path, [3, 2])

@@ -11,6 +11,8 @@ from lookalike.settings.files import read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
 from lookalike.plan.brought import Brought, asks_again
 from lookalike.plan.evidence import Evidence
+from lookalike.plan.explanations import Explanations
+from lookalike.plan.figures import Figures
 from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
 from lookalike.plan.page import Shown
@@ -54,6 +56,9 @@ def makes_anew():
     return asked.forceall or asks_again({*asked.forcerun, *(asked.targets if asked.forcetargets else ())})
 
 
+REPORTED = (Claims, Trials, Figures, Explanations, Shown)  # each of which reads and checks files of its own
+
+
 @told
 def read_all():
     """Read and check all of `params/`, also what this call does not need."""
@@ -66,13 +71,13 @@ def read_all():
     assert plan.sweeps is not None  # which reads them
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     evidence = Evidence(inputs, recorded)
-    return plan, inputs, Brought(inputs, makes_anew), evidence, Claims(evidence), Gate(inputs), Shown(evidence)
+    return plan, inputs, Brought(inputs, makes_anew), evidence, *(kind(evidence) for kind in REPORTED)
 
 
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
-plan, inputs, brought, evidence, claims, gate, shown = read_all()
-trials = Trials(evidence)
+plan, inputs, brought, evidence, claims, trials, figures, explanations, shown = read_all()
+gate = Gate(inputs)
 for notice in plan.notices:
     print(notice, file=sys.stderr, flush=True)
 
@@ -130,7 +135,7 @@ def labels_of_table(wildcards):
 
 def labels_of_figure(wildcards):
     """What a figure is found by in a report."""
-    entry = evidence.figure(wildcards)
+    entry = figures.entry(wildcards)
     return {"figure": entry["place"], "shows": entry["title"]}
 
 

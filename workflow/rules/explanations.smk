@@ -1,7 +1,7 @@
 # Triplets are drawn once, under a neutral model, and shared by all rows of the table.
 rule triplets:
     input:
-        embeddings=evidence.neutral_embeddings,
+        embeddings=explanations.neutral_embeddings,
     output:
         drawn=f"{RESULTS}/explanations/{{dataset}}.triplets.csv",
     log:
@@ -9,8 +9,8 @@ rule triplets:
     conda:
         "../../environment.yml"
     params:
-        wanted=evidence.explanations["triplets"],
-        seed=evidence.explanations["seed"],
+        wanted=explanations.settings["triplets"],
+        seed=explanations.settings["seed"],
         code=inputs.code("lookalike.stages.triplets:triplets"),
     message:
         "Draw the triplets of {wildcards.dataset}"
@@ -20,7 +20,7 @@ rule triplets:
 
 rule explain:
     input:
-        model=told(evidence.explained_model),
+        model=told(explanations.model),
         triplets=rules.triplets.output.drawn,
         manifest=inputs.manifest,
     output:
@@ -35,10 +35,10 @@ rule explain:
     resources:
         gpu=device,
     params:
-        protocol=evidence.protocol,
+        protocol=explanations.protocol,
         root=inputs.root,
         layout=lambda wildcards: inputs.specification(wildcards)["layout"],
-        code=evidence.code_of_explanation,
+        code=explanations.code,
     message:
         "Explain {wildcards.recipe} on {wildcards.dataset} by {wildcards.explainer}, seed {wildcards.seed}"
     script:
@@ -47,15 +47,15 @@ rule explain:
 
 rule explanations_table:
     input:
-        measures=told(evidence.measures_of_explanations),
-        metrics=told(evidence.metrics_of_explanations),
-        triplets=told(evidence.triplets_of_explanations),
+        measures=told(explanations.measures),
+        metrics=told(explanations.metrics),
+        triplets=told(explanations.triplets),
     output:
         report(
             f"{RESULTS}/explanations.csv",
             caption="../report/explanations.rst",
             category="Explanations",
-            labels={"table": evidence.explanations["title"]},
+            labels={"table": explanations.settings["title"]},
         ),
         multiext(f"{RESULTS}/explanations", ".md", ".tex"),
     log:
@@ -64,10 +64,10 @@ rule explanations_table:
     conda:
         "../../environment.yml"
     params:
-        settings=evidence.explanations,
-        rows=told(evidence.rows_of_explanations),
+        settings=explanations.settings,
+        rows=told(explanations.rows),
         scale=plan.title,
-        code=inputs.code("lookalike.stages.explanations_table:explanations_table"),
+        code=inputs.code("lookalike.reports.explanations:explanations_table"),
     message:
         "Put the quality of all explanations into one table"
     script:
@@ -78,5 +78,5 @@ rule explanations_table:
 rule explanations:
     # What was measured too: a table that is committed must not make a fresh clone believe that it has finished.
     input:
-        told(evidence.measures_of_explanations),
+        told(explanations.measures),
         rules.explanations_table.output,

@@ -1,6 +1,6 @@
 rule figure:
     input:
-        evidence.files_of_figure,
+        figures.files,
     output:
         multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg"),
         report(
@@ -16,14 +16,14 @@ rule figure:
         figure=r"[a-z][a-z0-9_]*",
     conda:
         "../../environment.yml"
-    threads: evidence.threads_of_figure
+    threads: figures.threads
     resources:
         gpu=device,
     params:
-        entry=evidence.figure,
-        runs=told(evidence.runs_of_figure),
+        entry=figures.entry,
+        runs=told(figures.runs),
         scale=f"{plan.folder}: {plan.title}",
-        code=evidence.code_of_figure,
+        code=figures.code,
     message:
         "Draw {wildcards.figure}"
     script:
@@ -32,19 +32,19 @@ rule figure:
 
 rule figures_page:
     input:
-        collect(f"{RESULTS}/figures/{{figure}}.json", figure=evidence.figures),
+        collect(f"{RESULTS}/figures/{{figure}}.json", figure=figures.entries),
     output:
         f"{RESULTS}/figures.md",
-        collect(f"{RESULTS}/figures/{{figure}}.md", figure=evidence.figures),
+        collect(f"{RESULTS}/figures/{{figure}}.md", figure=figures.entries),
     log:
         f"{LOGS}/figures_page.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        figures={figure: f"{RESULTS}/figures/{figure}" for figure in evidence.figures},
+        figures={figure: f"{RESULTS}/figures/{figure}" for figure in figures.entries},
         scale=f"{plan.folder}: {plan.title}",
-        code=inputs.code("lookalike.stages.figures_page:figures_page"),
+        code=inputs.code("lookalike.stages.figures:figures_page"),
     message:
         "Put all figures on one page"
     script:
@@ -57,6 +57,6 @@ rule figures:
         rules.figures_page.output,
         collect(
             f"{RESULTS}/figures/{{figure}}{{suffix}}",
-            figure=evidence.figures,
+            figure=figures.entries,
             suffix=[".csv", ".svg", ".png", ".json"],
         ),

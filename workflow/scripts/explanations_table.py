@@ -1,8 +1,8 @@
 """Put the quality of all explanations into one table."""
 
+from lookalike.reports.explanations import explanations_table
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.explanations_table import explanations_table
 
 with job_log("explanations_table", snakemake.log[0], job_facts(snakemake)):
     explanations_table(

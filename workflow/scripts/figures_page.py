@@ -2,7 +2,7 @@
 
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.figures_page import figures_page
+from lookalike.stages.figures import figures_page
 
 with job_log("figures_page", snakemake.log[0], job_facts(snakemake)):
     figures_page(snakemake.params.figures, scale=snakemake.params.scale, output=snakemake.output[0])

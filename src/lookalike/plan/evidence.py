@@ -1,4 +1,4 @@
-"""The runs behind tables, figures, claims and fidelity, with the files that hold what they reached.
+"""The runs behind tables and choices of rates, with the files that hold what they reached.
 
 Snakemake asks for files by ``wildcards`` before it knows them, and for the runs with ``input``, the files in their
 order. Where it has no record of how a file came about, results of older code are refused.
@@ -6,32 +6,19 @@ order. Where it has no record of how a file came about, results of older code ar
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from lookalike.checks import require_known
-
-from lookalike.plan.digests import recipe_digest
-from lookalike.plan.explanations import (
-    PROTOCOL,
-    check_explainer,
-    explained_datasets,
-    explanation_rows,
-    read_explanations,
-)
 from lookalike.plan.fidelity import departures
-from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.mixture import MIXED_BY
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.rates import trial_seeds, trials
 from lookalike.settings.layers import Tree
-from lookalike.sources.code import code_digest
 
 Runs = list[dict[str, Any]]
 
@@ -42,15 +29,10 @@ class Evidence:
     Args:
         inputs: what the call's rules read.
         recorded: whether Snakemake knows how a file was made.
-
-    Raises:
-        ValueError: for a claim, a figure or an explanation of ``params/`` that cannot be.
     """
 
     def __init__(self, inputs: Inputs, recorded: Callable[[str], bool]) -> None:
         self.inputs, self.plan, self._recorded = inputs, inputs.plan, recorded
-        self.figures = read_figures(self.plan)
-        self.explanations = read_explanations(self.plan)
 
     def metrics_of_table(self, wildcards: Any) -> list[str]:
         """Files with the metrics of the runs behind a table, in the order of the runs."""
@@ -98,83 +80,6 @@ class Evidence:
             for trial in trials(self.plan)
             for seed in trial_seeds(self.plan)
         ]
-
-    def figure(self, wildcards: Any) -> Tree:
-        """Entry of a figure."""
-        known = f"figures with data at scale {self.plan.scale}"
-        require_known(known, wildcards.figure, self.figures)
-        return self.figures[wildcards.figure]
-
-    def files_of_figure(self, wildcards: Any) -> list[str]:
-        """Files that a figure reads, in the order of its runs."""
-        runs = figure_runs(self.plan, self.figure(wildcards))
-        return [self.inputs.stored(run["reads"], run["recipe"], run["dataset"], run["seed"]) for run in runs]
-
-    def runs_of_figure(self, wildcards: Any, input: Any) -> Runs:
-        """The runs that a figure reads, without their files."""
-        runs = figure_runs(self.plan, self.figure(wildcards))
-        self.check_results(input, [(run["recipe"], run["dataset"]) for run in runs])
-        return runs
-
-    def threads_of_figure(self, wildcards: Any) -> int:
-        """All cores for a measurement, so that nothing runs beside it."""
-        return (os.cpu_count() or 1) if self.figure(wildcards).get("alone", False) else 1
-
-    def code_of_figure(self, wildcards: Any) -> str:
-        """Digest of the code that computes and draws a figure."""
-        entry = self.figure(wildcards)
-        layouts = sorted({run["layout"] for run in figure_runs(self.plan, entry)})
-        named = [wildcards.figure, entry.get("options", {}), layouts]
-        return code_digest(["lookalike.stages.figures:figures"], named)
-
-    def neutral_embeddings(self, wildcards: Any) -> str:
-        """Embeddings under which the triplets of a data set are drawn."""
-        neutral = self.explanations["neutral"]
-        self.plan.check_run(neutral["recipe"], wildcards.dataset)
-        return self.inputs.stored("embeddings", neutral["recipe"], wildcards.dataset, neutral["seed"])
-
-    def explained_model(self, wildcards: Any) -> str:
-        """Model of a job that measures its explanations."""
-        self.plan.refuse_unknown(recipe=wildcards.recipe, dataset=wildcards.dataset)
-        check_explainer(self.plan, wildcards.recipe, wildcards.dataset, wildcards.explainer)
-        return self.inputs.result_of("model")(wildcards)
-
-    @property
-    def protocol(self) -> Tree:
-        """How all explanations are measured."""
-        return {key: self.explanations[key] for key in PROTOCOL}
-
-    def code_of_explanation(self, wildcards: Any) -> str:
-        """Digest of the code that measures one method's explanations of a recipe's model."""
-        sections = self.plan.deciding(wildcards.recipe, wildcards.dataset, "train")
-        chosen = {"explained": [wildcards.explainer, *self.explanations["substitutes"]]}
-        return recipe_digest(["lookalike.stages.explain:explain"], sections | chosen)
-
-    def triplets_of_explanations(self, wildcards: Any) -> list[str]:
-        """Files with the triplets, a data set after the other."""
-        datasets = explained_datasets(self.plan, self.explanations)
-        return [f"{self.inputs.results_folder}/explanations/{each.name}.triplets.csv" for each in datasets]
-
-    def measures_of_explanations(self, wildcards: Any) -> list[str]:
-        """Files with what was measured of the rows of the table, in their order."""
-        return [self._measures(row) for row in explanation_rows(self.plan, self.explanations)]
-
-    def metrics_of_explanations(self, wildcards: Any) -> list[str]:
-        """Files with the metrics of the explained runs, in the order of the rows."""
-        rows = explanation_rows(self.plan, self.explanations)
-        return [self.inputs.stored("metrics", row["recipe"], row["dataset"], row["seed"]) for row in rows]
-
-    def rows_of_explanations(self, wildcards: Any, input: Any) -> Runs:
-        """Rows of the table of explanations, one for each seed."""
-        rows = explanation_rows(self.plan, self.explanations)
-        self.check_results(input.metrics, [(row["recipe"], row["dataset"]) for row in rows])
-        return rows
-
-    def _measures(self, row: dict[str, Any]) -> str:
-        trained_on = self.plan.training_dataset(row["recipe"], row["dataset"])
-        recipe = self.plan.shared("train", row["recipe"], trained_on)
-        folder = f"{self.inputs.results_folder}/explanations/{recipe}/{row['dataset']}"
-        return f"{folder}/{row['explainer']}-seed{row['seed']}.json"
 
     def check_results(self, files: Iterable[Any], runs: Sequence[tuple[str, str]]) -> None:
         """Refuse metrics of older code among the files of runs, each given as recipe and data set."""

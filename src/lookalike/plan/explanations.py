@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from lookalike.checks import require_known, require_own_labels
+from lookalike.plan.digests import recipe_digest
+from lookalike.plan.evidence import Evidence
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.settings.files import read
 from lookalike.settings.layers import Tree, merge
 from lookalike.settings.model import checked
-from lookalike.settings.pages import Explanations
+from lookalike.settings import pages
 from lookalike.sources.code import keys_of
 
 FILE = "params/explanations.yaml"
@@ -20,15 +23,84 @@ CONTROLS = ("random", "centre", "edges")  # that know neither model nor pair, as
 CHOICE = "lookalike.explanations.choice"
 
 
+class Explanations:
+    """Rows of the table of explanations, and the files behind them.
+
+    Args:
+        evidence: of the call.
+
+    Attributes:
+        settings: as `read_explanations` gives them.
+
+    Raises:
+        ValueError: as `read_explanations`.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self._inputs, self._plan = evidence, evidence.inputs, evidence.plan
+        self.settings = read_explanations(evidence.plan)
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        return explanation_rows(self._plan, self.settings)
+
+    def neutral_embeddings(self, wildcards: Any) -> str:
+        """Embeddings under which the triplets of a data set are drawn."""
+        neutral = self.settings["neutral"]
+        self._plan.check_run(neutral["recipe"], wildcards.dataset)
+        return self._inputs.stored("embeddings", neutral["recipe"], wildcards.dataset, neutral["seed"])
+
+    def model(self, wildcards: Any) -> str:
+        """Model of a job that measures its explanations."""
+        self._plan.refuse_unknown(recipe=wildcards.recipe, dataset=wildcards.dataset)
+        check_explainer(self._plan, wildcards.recipe, wildcards.dataset, wildcards.explainer)
+        return self._inputs.result_of("model")(wildcards)
+
+    @property
+    def protocol(self) -> Tree:
+        """How all explanations are measured."""
+        return {key: self.settings[key] for key in PROTOCOL}
+
+    def code(self, wildcards: Any) -> str:
+        """Digest of the code that measures one method's explanations of a recipe's model."""
+        sections = self._plan.deciding(wildcards.recipe, wildcards.dataset, "train")
+        chosen = {"explained": [wildcards.explainer, *self.settings["substitutes"]]}
+        return recipe_digest(["lookalike.stages.explain:explain"], sections | chosen)
+
+    def triplets(self, wildcards: Any) -> list[str]:
+        """Files with the triplets, a data set after the other."""
+        datasets = explained_datasets(self._plan, self.settings)
+        return [f"{self._inputs.results_folder}/explanations/{each.name}.triplets.csv" for each in datasets]
+
+    def measures(self, wildcards: Any) -> list[str]:
+        """Files with what was measured of the rows of the table, in their order."""
+        return [self._file(row) for row in self._rows]
+
+    def metrics(self, wildcards: Any) -> list[str]:
+        """Files with the metrics of the explained runs, in the order of the rows."""
+        return [self._inputs.stored("metrics", row["recipe"], row["dataset"], row["seed"]) for row in self._rows]
+
+    def rows(self, wildcards: Any, input: Any) -> list[dict[str, Any]]:
+        """Rows of the table of explanations, one for each seed."""
+        self._evidence.check_results(input.metrics, [(row["recipe"], row["dataset"]) for row in self._rows])
+        return self._rows
+
+    def _file(self, row: dict[str, Any]) -> str:
+        trained_on = self._plan.training_dataset(row["recipe"], row["dataset"])
+        recipe = self._plan.shared("train", row["recipe"], trained_on)
+        folder = f"{self._inputs.results_folder}/explanations/{recipe}/{row['dataset']}"
+        return f"{folder}/{row['explainer']}-seed{row['seed']}.json"
+
+
 def read_explanations(plan: Plan) -> Tree:
     """What ``params/explanations.yaml`` says, with what the scale lays over it.
 
     Raises:
         ValueError: naming file, key and what would be right, for an unknown recipe, explainer or substitute.
     """
-    settings = merge(read(FILE, Explanations).dump(), plan.explanations)
+    settings = merge(read(FILE, pages.Explanations).dump(), plan.explanations)
     place = f"{plan.scale_file}, explanations" if plan.explanations else FILE
-    checked(Explanations, settings, place)
+    checked(pages.Explanations, settings, place)
     require_known(f"{place}, neutral.recipe", settings["neutral"]["recipe"], plan.recipe_names)
     known = keys_of("lookalike.explanations.quality.deletion", "SUBSTITUTES")
     for substitute in settings["substitutes"]:

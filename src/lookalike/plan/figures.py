@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.checks import require_known
+from lookalike.plan.evidence import Evidence
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.settings.files import dataset_names, read_entries
 from lookalike.settings.layers import Tree, merge
 from lookalike.settings.model import checked_entries
 from lookalike.settings.pages import Figure
-from lookalike.sources.code import lookup
+from lookalike.sources.code import code_digest, lookup
 
 FILE = "params/figures.yaml"
+
+
+class Figures:
+    """Figures of a call, and the files that they read.
+
+    Args:
+        evidence: of the call.
+
+    Attributes:
+        entries: as `read_figures` gives them.
+
+    Raises:
+        ValueError: as `read_figures`.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self.entries = read_figures(evidence.plan)
+
+    def entry(self, wildcards: Any) -> Tree:
+        """Entry of a figure."""
+        known = f"figures with data at scale {self._evidence.plan.scale}"
+        require_known(known, wildcards.figure, self.entries)
+        return self.entries[wildcards.figure]
+
+    def files(self, wildcards: Any) -> list[str]:
+        """Files that a figure reads, in the order of its runs."""
+        runs = figure_runs(self._evidence.plan, self.entry(wildcards))
+        return [self._evidence.inputs.stored(run["reads"], run["recipe"], run["dataset"], run["seed"]) for run in runs]
+
+    def runs(self, wildcards: Any, input: Any) -> list[dict[str, Any]]:
+        """The runs that a figure reads, without their files."""
+        runs = figure_runs(self._evidence.plan, self.entry(wildcards))
+        self._evidence.check_results(input, [(run["recipe"], run["dataset"]) for run in runs])
+        return runs
+
+    def threads(self, wildcards: Any) -> int:
+        """All cores for a measurement, so that nothing runs beside it."""
+        return (os.cpu_count() or 1) if self.entry(wildcards).get("alone", False) else 1
+
+    def code(self, wildcards: Any) -> str:
+        """Digest of the code that computes and draws a figure."""
+        entry = self.entry(wildcards)
+        layouts = sorted({run["layout"] for run in figure_runs(self._evidence.plan, entry)})
+        named = [wildcards.figure, entry.get("options", {}), layouts]
+        return code_digest(["lookalike.stages.figures:figures"], named)
 
 
 def read_figures(plan: Plan) -> dict[str, Tree]:

@@ -6,7 +6,7 @@ from lookalike.files import write_text
 from lookalike.plan.figures import read_figures
 from lookalike.plan.plan import Plan
 from lookalike.settings.call import configuration
-from lookalike.stages.figures_page import figures_page
+from lookalike.stages.figures import figures_page
 from projects import ROOT, committed
 
 
