@@ -6,9 +6,6 @@ min_version("9.0")
 configfile: "params/config.yaml"
 
 
-report: "workflow/report/workflow.rst"
-
-
 if config["container"]:
 
     container: config["container"]

@@ -8,8 +8,8 @@ from PIL import Image
 from figurines import PRESETS, write_figurines
 from lookalike.data import read_layout, write_manifest
 from lookalike.files import write_json
+from lookalike.reports.page import page
 from lookalike.stages.embed import embed
-from lookalike.stages.page import page
 from lookalike.stages.pairs import pairs
 from lookalike.stages.thumbnails import thumbnails
 from trainings import save

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from lookalike.reports.html import tables_page
 from lookalike.stages.tables import tables
-from lookalike.stages.tables_page import tables_page
 from lookalike.tables.cells import read_cells
 from lookalike.tables.layout import for_readers
 from measured_runs import TABLE, run

@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from lookalike.plan.baselines import baselines
+from lookalike.reports.html import tables_html
 from lookalike.tables.cells import read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
-from lookalike.tables.render import latex, markdown, page
+from lookalike.tables.render import latex, markdown
 
 PARAMS = Path(__file__).resolve().parents[2] / "params"
 PARTS = ("dataset", "setting", "embedding_dim", "backbone", "metric")
@@ -66,7 +67,7 @@ def test_every_number_of_a_printed_table_can_be_read_in_each_form(place, tmp_pat
     name = ENTRIES[place]
     write_cells(tmp_path / "cells.csv", table_cells(entries()[name], []))
     shown = for_readers(name, entries()[name], read_cells(tmp_path / "cells.csv"), "nothing")
-    form = {"md": markdown(shown), "tex": latex(shown), "html": page([shown], scale="nothing", legend={})}
+    form = {"md": markdown(shown), "tex": latex(shown), "html": tables_html([shown], scale="nothing", legend={})}
     plain = form["html"].replace("<b>", "").replace("</b>", "")
     grids = [grid for section in shown.sections for grid in (section.measured, section.quoted) if grid]
     cells = [cell.text for grid in grids for row in grid.rows for cell in row.cells]

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
+from lookalike.reports.html import tables_html
 from lookalike.tables.cells import WARM, read_cells, table_cells, write_cells
 from lookalike.tables.layout import for_readers
-from lookalike.tables.render import latex, markdown, page
+from lookalike.tables.render import latex, markdown
 from measured_runs import TABLE, run
 
 
@@ -43,7 +44,7 @@ def test_ours_and_the_printed_numbers_each_have_their_best_and_ties_share_it(sho
     assert [row["P@1 printed"] for row in rows] == ["62.47", "–"]  # a folded row has a better one
     assert "| **66.46** " in markdown(shown(TABLE, runs)).split("## Cars196")[0]
     assert r"\textbf{60.0}" in latex(shown(TABLE, runs))
-    assert "<b>60.0</b>" in page([shown(TABLE, runs)], scale="x", legend={})
+    assert "<b>60.0</b>" in tables_html([shown(TABLE, runs)], scale="x", legend={})
 
 
 def test_a_number_alone_in_its_column_and_one_of_training_pictures_are_no_best(shown):
@@ -139,7 +140,7 @@ def test_several_stand_ins_have_a_section_each(shown):
 
 def test_the_page_folds_away_where_a_number_comes_from_and_needs_no_other_file(shown):
     table = shown(TABLE, [run(0, 0, 0.6)])
-    text = page([table], scale="a `tiny` scale", legend={"D": "other data"})
+    text = tables_html([table], scale="a `tiny` scale", legend={"D": "other data"})
     assert '<a href="#diml_1">DIML Table 1</a>' in text
     assert '<h2 id="diml_1">DIML Table 1</h2>' in text
     assert "<dd>0123456789ab</dd>" in text
@@ -157,7 +158,7 @@ def test_text_from_parameters_is_escaped(shown):
     laid_out = shown(table, [{**run(1, 0, 0.6), "row": 0}])
     assert r"a $<$ b \& c d \textbar{} $\gamma$ * 2" in latex(laid_out)
     assert r"50 \% \& more" in latex(laid_out)
-    assert "a &lt; b &amp; c d | γ * 2" in page([laid_out], scale="x", legend={})
+    assert "a &lt; b &amp; c d | γ * 2" in tables_html([laid_out], scale="x", legend={})
     assert r"a &lt; b &amp; c d \| γ \* 2 \`x\`" in markdown(laid_out)
 
 
@@ -183,7 +184,7 @@ def test_printed_rows_without_a_number_of_ours_are_folded(shown):
     birds = table.sections[0]
     assert [row.cells[0].text for row in birds.measured.rows] == ["Margin", "Ours"]
     assert "Contrasitive + DIML" in [row.cells[0].text for row in birds.quoted.rows]
-    for text in (markdown(table), page([table], scale="x", legend={})):
+    for text in (markdown(table), tables_html([table], scale="x", legend={})):
         folded = text.split("<details><summary>33 printed rows without a number of ours</summary>")[1]
         assert "Contrasitive + DIML" in folded.split("</details>")[0]
 
@@ -221,14 +222,14 @@ def test_rows_beside_which_the_others_count_stand_apart(shown):
     rows = grid(markdown(found), "CUB (figurines birds in its place)")
     assert (rows[-1]["method"], rows[-1]["P@1"], rows[-1]["P@1 printed"]) == ("*Untrained features*", "20.0", "–")
     assert r"\textit{Untrained features}" in latex(found)
-    assert '<tr class="trivial"><th scope="row">Untrained features' in page([found], scale="x", legend={})
+    assert '<tr class="trivial"><th scope="row">Untrained features' in tables_html([found], scale="x", legend={})
     assert "In italics, for the others to be held against: Untrained features (before any training)." in found.notes
     assert "Departs, all rows of ours: DB1." in found.sections[0].remarks
 
 
 def test_own_pictures_hear_nothing_of_papers_but_which_row_is_best_and_by_how_much(shown):
     table = shown(OWN, [own_run(0, 0, 0.61), own_run(1, 0, 0.66), own_run(2, 0, 0.52)])
-    for text in (markdown(table), page([table], scale="mine", legend={"B": "other backbone"})):
+    for text in (markdown(table), tables_html([table], scale="mine", legend={"B": "other backbone"})):
         assert not re.search(r"paper|printed|published|BS1|departs", text, re.IGNORECASE)
         assert (
             "Best by P@1: Ours (66.0), 5.0 points above the next, Margin (61.0), 14.0 points above "
@@ -251,7 +252,7 @@ def test_older_code_is_still_marked_on_own_pictures(shown):
 
 
 def test_seeds_stand_at_the_number_and_where_it_comes_from_once_a_row(shown):
-    text = page([shown(TABLE, [run(0, 0, 0.6), run(0, 1, 0.6), run(1, 0, 0.5)])], scale="x", legend={})
+    text = tables_html([shown(TABLE, [run(0, 0, 0.6), run(0, 1, 0.6), run(1, 0, 0.5)])], scale="x", legend={})
     assert re.search(r'<button popovertarget="diml_1-1-1"><b>60\.0 ± 0\.0</b></button> <small>n 2</small>', text)
     assert re.search(r'<button popovertarget="diml_1-1-2">50\.0</button> <small>n 1</small>', text)
     assert text.count('<div popover id="diml_1-1-1">') == 1
@@ -290,7 +291,7 @@ def test_a_table_of_terms_shows_them_beside_the_metrics_with_what_the_rows_cost(
     assert (first["ms per query"], first["training"]) == ("10.5", "2 min")
     assert (second["rates"], second["ms per query"], second["training"]) == ("–", "–", "–")
     assert "ms per query" in latex(laid_out)
-    text = page([laid_out], scale="x", legend={})
+    text = tables_html([laid_out], scale="x", legend={})
     assert "ms per query" in text
     # A page sorts by what is meant: 2 min are more than 68 s, three levels of 512 more than 1,024.
     assert '<td data-order="100.0">2 min</td>' in text

@@ -3,12 +3,7 @@ rule claim_verdicts:
         changed=claims.files("changed"),
         baseline=claims.files("baseline"),
     output:
-        report(
-            f"{RESULTS}/claims.csv",
-            caption="../report/claims.rst",
-            category="Claims",
-            labels={"claims": "all claims of the papers"},
-        ),
+        report(f"{RESULTS}/claims.csv", caption=CAPTION, category="Claims", labels={"claims": "all"}),
         f"{RESULTS}/claims.md",
     log:
         f"{LOGS}/claims.log",

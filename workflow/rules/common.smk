@@ -15,11 +15,11 @@ from lookalike.plan.explanations import Explanations
 from lookalike.plan.figures import Figures
 from lookalike.plan.inputs import Inputs, form_of
 from lookalike.plan.needs import check_archives, check_inputs
-from lookalike.plan.page import Shown
 from lookalike.plan.plan import Plan
 from lookalike.plan.timings import timing_pattern
 from lookalike.reports.claims import Claims
 from lookalike.reports.fidelity import Trials
+from lookalike.reports.page import Shown
 from lookalike.reports.regression import Gate
 from lookalike.running.devices import loading_threads, visible_devices
 from lookalike.sources.trees import other_sources
@@ -89,10 +89,8 @@ RESULTS = inputs.results_folder
 LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
 DECODED = f"{DATA}/decoded"
-TABLES_PARTS = sorted(
-    map(str, (PACKAGE / "tables").glob("*.[hcj]*"))
-)  # of the page with all tables: HTML, CSS, JavaScript
-PAGE_PARTS = [*TABLES_PARTS, *sorted(map(str, (PACKAGE / "reports" / "page").glob("*.[hcj]*")))]
+CAPTION = "../report/result.rst"
+TEMPLATES = sorted(map(str, (PACKAGE / "reports" / "templates").iterdir()))  # of pages: HTML, CSS, JavaScript
 
 
 wildcard_constraints:
@@ -124,19 +122,6 @@ def loading(wildcards):
 def committed(file):
     """A committed file, if there is one; that it is newer than a result is no reason to compare again, its content is."""
     return ancient(file) if Path(file).is_file() else []
-
-
-def labels_of_table(wildcards):
-    """What a table is found by in a report."""
-    entry = plan.table(wildcards.table)
-    datasets = ", ".join(dataset.name for dataset in plan.datasets_of(wildcards.table))
-    return {"table": entry["title"], "data": datasets}
-
-
-def labels_of_figure(wildcards):
-    """What a figure is found by in a report."""
-    entry = figures.entry(wildcards)
-    return {"figure": entry["place"], "shows": entry["title"]}
 
 
 def preload():

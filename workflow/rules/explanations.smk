@@ -51,12 +51,7 @@ rule explanations_table:
         metrics=told(explanations.metrics),
         triplets=told(explanations.triplets),
     output:
-        report(
-            f"{RESULTS}/explanations.csv",
-            caption="../report/explanations.rst",
-            category="Explanations",
-            labels={"table": explanations.settings["title"]},
-        ),
+        report(f"{RESULTS}/explanations.csv", caption=CAPTION, category="Explanations", labels={"table": "all"}),
         multiext(f"{RESULTS}/explanations", ".md", ".tex"),
     log:
         f"{LOGS}/explanations.log",

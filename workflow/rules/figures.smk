@@ -3,12 +3,7 @@ rule figure:
         figures.files,
     output:
         multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg"),
-        report(
-            f"{RESULTS}/figures/{{figure}}.png",
-            caption="../report/figure.rst",
-            category="Figures",
-            labels=labels_of_figure,
-        ),
+        report(f"{RESULTS}/figures/{{figure}}.png", caption=CAPTION, category="Figures", labels={"figure": "{figure}"}),
         f"{RESULTS}/figures/{{figure}}.json",
     log:
         f"{LOGS}/figures/{{figure}}.log",

@@ -50,16 +50,10 @@ rule page_folder:
         pairs=told(shown.pairs),
         metrics=told(shown.metrics),
         pictures=told(shown.pictures),
-        parts=PAGE_PARTS,
+        parts=TEMPLATES,
     output:
         # What lies there depends on the data, and files of an earlier page are to go with it.
-        folder=report(
-            directory(f"{RESULTS}/page"),
-            caption="../report/page.rst",
-            category="Page",
-            labels={"page": "pairs, tables, figures, claims"},
-            htmlindex="index.html",
-        ),
+        folder=directory(f"{RESULTS}/page"),
     log:
         f"{LOGS}/page.log",
     localrule: True
@@ -74,7 +68,7 @@ rule page_folder:
         documents=shown.documents,
         found=shown.found,
         scale=plan.title,
-        code=inputs.code("lookalike.stages.page:page"),
+        code=inputs.code("lookalike.reports.page:page"),
     message:
         "Lay out the page"
     script:

@@ -2,12 +2,7 @@ rule table:
     input:
         metrics=evidence.metrics_of_table,
     output:
-        report(
-            f"{RESULTS}/tables/{{table}}.csv",
-            caption="../report/table.rst",
-            category="Tables",
-            labels=labels_of_table,
-        ),
+        report(f"{RESULTS}/tables/{{table}}.csv", caption=CAPTION, category="Tables", labels={"table": "{table}"}),
         multiext(f"{RESULTS}/tables/{{table}}", ".md", ".tex"),
     log:
         f"{LOGS}/tables/{{table}}.log",
@@ -30,14 +25,9 @@ rule table:
 rule tables_page:
     input:
         cells=collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
-        parts=TABLES_PARTS,
+        parts=TEMPLATES,
     output:
-        report(
-            f"{RESULTS}/{plan.tables_page}",
-            caption="../report/tables_page.rst",
-            category="Tables",
-            labels={"table": "all tables", "data": "all"},
-        ),
+        f"{RESULTS}/{plan.tables_page}",
     log:
         f"{LOGS}/tables_page.log",
     localrule: True
@@ -47,7 +37,7 @@ rule tables_page:
         tables=plan.tables,
         cells=evidence.table_files,
         scale=plan.title,
-        code=inputs.code("lookalike.stages.tables_page:tables_page"),
+        code=inputs.code("lookalike.reports.html:tables_page"),
     message:
         "Put all tables on one page"
     script:

@@ -1,8 +1,8 @@
 """Lay out the page."""
 
+from lookalike.reports.page import page
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.page import page
 
 with job_log("page", snakemake.log[0], job_facts(snakemake)):
     page(

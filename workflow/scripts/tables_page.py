@@ -1,8 +1,8 @@
 """Put all tables on one page."""
 
+from lookalike.reports.html import tables_page
 from lookalike.running.jobs import job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.tables_page import tables_page
 
 with job_log("tables_page", snakemake.log[0], job_facts(snakemake)):
     tables_page(

@@ -10,7 +10,7 @@ from PIL import Image
 
 from lookalike.data.pictures import as_rgb, embedded, read_picture
 from lookalike.files import json_text, read_json, write_text
-from lookalike.reports.page.explorer import view_key
+from lookalike.reports.page import view_key
 from lookalike.training.images import fixed_part
 
 

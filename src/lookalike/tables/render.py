@@ -1,19 +1,13 @@
-"""Tables as Markdown, LaTeX and HTML."""
+"""Tables as Markdown and LaTeX."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable
 from lookalike.text import counted
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATES = Path(__file__).parent
 PAIRED = (
     "Paired differences, seed by seed, in percent points, with Student's interval of 95 %; one seed has no interval."
 )
@@ -81,39 +75,6 @@ def latex(table: ReaderTable) -> str:
         body = "\n\n\\medskip\n".join(grids)
         parts.append(f"\\begin{{table}}[t]\n\\caption{{{_escape(' '.join(caption))}}}\n{body}\n\\end{{table}}\n")
     return "\n".join(parts)
-
-
-def page(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]) -> str:
-    """All tables as one HTML page that needs no other file.
-
-    Of own pictures, without any printed number, it says nothing of papers.
-
-    Args:
-        tables: all tables, in the order of the page.
-        scale: what the scale calls itself.
-        legend: what the marks in the column ``departs`` mean.
-    """
-    return environment(TEMPLATES).get_template("page.html").render(page_values(tables, scale=scale, legend=legend))
-
-
-def environment(*folders: Path) -> Environment:
-    """Templates of some folders, the first one that has a name first; values are escaped."""
-    from jinja2 import Environment, FileSystemLoader
-
-    return Environment(loader=FileSystemLoader(folders), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-
-
-def page_values(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[str, str]) -> dict[str, Any]:
-    """What ``sections.html`` reads: arguments as of `page`."""
-    return {
-        "tables": tables,
-        "scale": scale,
-        "legend": legend,
-        "paired": PAIRED,
-        "quoted_words": quoted_words,
-        "printed": any(table.printed for table in tables),
-        "stands_in": any(table.stands_in for table in tables),
-    }
 
 
 def quoted_words(quoted: Grid) -> str:

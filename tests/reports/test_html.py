@@ -1,6 +1,6 @@
 """Markdown of other targets becomes part of a page."""
 
-from lookalike.reports.page.documents import as_html, pictures_of
+from lookalike.reports.html import as_html, pictures_of
 
 
 def test_tables_can_be_scrolled_named_and_sorted():
