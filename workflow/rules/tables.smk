@@ -15,7 +15,7 @@ rule table:
         runs=told(evidence.runs_of_table),
         scale=plan.title,
         published=lambda wildcards: plan.published_digest(wildcards.table),
-        code=inputs.code("lookalike.stages.tables:tables"),
+        code=inputs.code("lookalike.tables.render:tables"),
     message:
         "Assemble {wildcards.table}"
     script:

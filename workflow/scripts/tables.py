@@ -2,7 +2,7 @@
 
 from lookalike.running.jobs import call, job_log
 from lookalike.running.records import job_facts
-from lookalike.stages.tables import tables
+from lookalike.tables.render import tables
 
 with job_log("tables", snakemake.log[0], job_facts(snakemake)):
     tables(

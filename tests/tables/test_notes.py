@@ -5,8 +5,7 @@ import pytest
 
 from lookalike.settings.files import read_entries
 from lookalike.settings.tables import Table
-from lookalike.tables.notes import table_notes
-from lookalike.tables.trivial import below_trivial
+from lookalike.tables.notes import below_trivial, table_notes
 
 TABLE = {
     "metrics": ["mean_iou_fold0", "mean_iou_mean", "binary_iou_mean"],
