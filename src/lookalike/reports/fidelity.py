@@ -13,6 +13,7 @@ from lookalike.files import read_json, replacing, write_text
 from lookalike.plan.fidelity import REASONS, Trial, choices, papers, trials
 from lookalike.settings.layers import Tree, canonical
 from lookalike.statistics.pairs import paired_difference
+from lookalike.tables.layout import DASH
 
 if TYPE_CHECKING:
     from lookalike.plan.evidence import Evidence
@@ -24,7 +25,7 @@ CHECKPOINT = "best"  # as in the tables
 METRICS = ("R@1", "MAP@R")
 RUN = ("recipe", "unchanged", "dataset", "published")
 COLUMNS = ["paper", "option", "level", *RUN, "metric", "mean", "mean_unchanged", "difference", "low", "high", "n"]
-DASH = "–"
+
 _INTRODUCTION = """\
 # Fidelity to paper and released code
 
