@@ -4,17 +4,16 @@ import re
 
 import pytest
 
-
 from lookalike.plan.explanations import explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
 from lookalike.plan.results import training_of
-from lookalike.settings.call import Configuration
-from lookalike.settings.files import read
 from lookalike.reports.claims import claim_runs, read_claims
 from lookalike.reports.fidelity import trial_runs
 from lookalike.reports.page import page_rows, read_page
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 from projects import ROOT
 from rows import trainings_of_targets
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from lookalike.files import read_json
-from lookalike.parameters import configuration
 from lookalike.paths import PACKAGE
 from lookalike.plan.plan import Plan
 from lookalike.reports.regression import trace_difference, trace_name, traced
+from lookalike.settings.call import configuration
 from projects import ROOT
 
 MISTAKES = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text())

@@ -9,10 +9,10 @@ from lookalike.plan.evidence import Evidence
 from lookalike.plan.figures import Figures
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
-from lookalike.settings.call import Configuration
-from lookalike.settings.files import read
 from lookalike.reports.claims import Claims
 from lookalike.reports.fidelity import Trials
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
 
 
 def evidence_of(recorded=lambda file: True, **config):

@@ -18,8 +18,8 @@ from lookalike.plan.explanations import (
 )
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
+from lookalike.settings import pages
 from lookalike.settings.files import read
-from lookalike.settings.pages import Explanations
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
@@ -36,7 +36,7 @@ def explanations_of(**values):
 
 
 def test_every_row_is_measured_with_every_seed_on_what_stands_for_cub():
-    settings = read("params/explanations.yaml", Explanations).dump()
+    settings = read("params/explanations.yaml", pages.Explanations).dump()
     expected = {(block["title"], row["label"]) for block in settings["blocks"] for row in block["rows"]}
     for scale, dataset in (("mini", "figurines_birds"), ("paper", "cub")):
         rows = rows_of(scale=scale)

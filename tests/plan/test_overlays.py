@@ -5,13 +5,12 @@ import re
 import pytest
 import yaml
 
-
 from lookalike.plan.explanations import explainers, explanation_rows, read_explanations
 from lookalike.plan.figures import figure_runs, read_figures
 from lookalike.plan.plan import Plan
 from lookalike.plan.rates import trials
-from lookalike.settings.call import configuration
 from lookalike.reports.claims import claim_runs, read_claims
+from lookalike.settings.call import configuration
 from projects import ROOT
 
 OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem != "birds_long"]

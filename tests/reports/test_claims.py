@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lookalike.parameters import read
 from lookalike.plan.plan import Plan
 from lookalike.reports.claims import claim_cells, claim_runs, claim_summaries, claims, markdown, read_claims, verdict
+from lookalike.settings.files import read_entries
+from lookalike.settings.pages import Claim
 from lookalike.statistics.crossed import crossed_estimate
 from lookalike.statistics.decisions import RATES
 from lookalike.statistics.verdict import Verdict
@@ -59,7 +60,7 @@ def test_every_claim_is_tested_on_all_its_data_sets_at_mini_and_at_paper_scale()
         runs = planned(scale=scale)
         expected = {
             (name, dataset, pair["changed"], pair["baseline"])
-            for name, claim in read("params/claims.yaml", "claims").items()
+            for name, claim in read_entries("params/claims.yaml", Claim).items()
             for dataset in claim["datasets"]
             for pair in claim["pairs"]
         }

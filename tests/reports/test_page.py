@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from lookalike.files import read_json, write_json
-from lookalike.parameters import settings_digest
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
 from lookalike.reports.page import Shown, assigned, called, colours, page, page_rows, read_page, view_key
+from lookalike.settings.layers import settings_digest
 from lookalike.stages.thumbnails import thumbnails
 from lookalike.tables.cells import table_cells, write_cells
 from measured_runs import TABLE, run

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from lookalike.losses.margin import MarginLoss
-from lookalike.metrics.of_classes import SearchOfClasses
-from lookalike.parameters import merge, read
+from lookalike.losses.pairwise import MarginLoss
+from lookalike.metrics.search import SearchOfClasses
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.plan import Plan
 from lookalike.reports.regression import (
@@ -24,6 +23,9 @@ from lookalike.reports.regression import (
     traces_text,
     unbroken,
 )
+from lookalike.settings.call import Configuration
+from lookalike.settings.files import read
+from lookalike.settings.layers import merge
 from lookalike.stages.embed import embed
 from lookalike.stages.evaluate import evaluate
 from lookalike.stages.train import train
@@ -105,7 +107,7 @@ def test_a_printed_number_without_any_deviation_is_undecided_and_one_of_another_
 
 @pytest.fixture
 def gate():
-    return Gate(Inputs(Plan({**read("params/config.yaml", "config"), "scale": "ci", "tracking": False})))
+    return Gate(Inputs(Plan({**read("params/config.yaml", Configuration).dump(), "scale": "ci", "tracking": False})))
 
 
 def test_every_recipe_of_the_tables_has_a_trace_that_is_compared_where_one_is_committed(gate):

@@ -4,14 +4,12 @@ import pytest
 import torch
 
 from lookalike.files import read_json
-
 from lookalike.paths import project_root
 from lookalike.plan.plan import Plan
+from lookalike.reports.regression import trace_difference
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
-from lookalike.reports.regression import trace_difference
 from lookalike.stages.trace import trace
-from lookalike.training.traces.comparison import trace_difference
 
 COMMITTED = read_json(project_root() / "results" / "reference" / "ci_traces.json")
 

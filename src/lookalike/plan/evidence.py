@@ -18,7 +18,6 @@ from lookalike.plan.mixture import MIXED_BY
 from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.rates import trial_seeds, trials
-from lookalike.settings.layers import Tree
 
 Runs = list[dict[str, Any]]
 

@@ -11,10 +11,10 @@ from lookalike.plan.digests import recipe_digest
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
+from lookalike.settings import pages
 from lookalike.settings.files import read
 from lookalike.settings.layers import Tree, merge
 from lookalike.settings.model import checked
-from lookalike.settings import pages
 from lookalike.sources.code import keys_of
 
 FILE = "params/explanations.yaml"

@@ -12,8 +12,12 @@ from lookalike.checks import require_known
 from lookalike.files import read_json, replacing, write_text
 from lookalike.methods import METHODS
 from lookalike.metrics.names import OF_ATTENTION, ON_OBJECT, ON_TRAINING, of_data_sets
-from lookalike.parameters import Settings, dataset_names, read
 from lookalike.reports.by_class import class_means
+from lookalike.settings.datasets import Dataset
+from lookalike.settings.files import dataset_names, read, read_entries
+from lookalike.settings.layers import Tree
+from lookalike.settings.pages import Claim
+from lookalike.settings.recipes import Recipe
 from lookalike.statistics.crossed import Crossed, deviations
 from lookalike.statistics.decisions import LOOKS, MARGIN, MARGINS, RATES, decide, margin_of
 from lookalike.statistics.verdict import OF_CLAIMS, Verdict, counted
@@ -72,15 +76,15 @@ class Claims:
         return self._runs
 
 
-def read_claims(plan: Plan) -> dict[str, Settings]:
+def read_claims(plan: Plan) -> dict[str, Tree]:
     """All claims by name, those without data at this scale too.
 
     Raises:
         ValueError: naming file, key and what would be right, for an unknown recipe or published data set.
     """
-    claims = read(FILE, "claims")
+    claims = {name: claim.dump() for name, claim in read_entries(FILE, Claim).items()}
     datasets = dataset_names()
-    of_retrieval = of_data_sets(read(f"params/datasets/{dataset}.yaml", "dataset") for dataset in datasets)
+    of_retrieval = of_data_sets(read(f"params/datasets/{dataset}.yaml", Dataset).dump() for dataset in datasets)
     for name, claim in claims.items():
         require_known(f"{FILE}, {name}.metric", claim["metric"], {*of_retrieval, *OF_ATTENTION})
         for dataset in claim["datasets"]:
@@ -120,13 +124,13 @@ def claim_runs(plan: Plan, claims: Stated) -> list[dict[str, Any]]:
     return [{**comparison, "seed": seed} for comparison in comparisons for seed in plan.several_seeds]
 
 
-def _check_measured(sections: Settings, comparison: Mapping[str, Any], recipe: str) -> None:
-    metric, method = comparison["metric"], sections["train"]["method"]["name"]
+def _check_measured(settings: Recipe, comparison: Mapping[str, Any], recipe: str) -> None:
+    metric, method = comparison["metric"], settings.train.method.name
     place = f"{FILE}, {comparison['claim']}.metric"
     if metric in OF_ATTENTION and not METHODS[method].has_attention:
         allowed = " or ".join(name for name, each in METHODS.items() if each.has_attention)
         raise ValueError(f"{place}: {metric} needs train.method {allowed}; recipe {recipe} trains {method}")
-    if metric.startswith(ON_TRAINING) and not sections["embed"]["training_pictures"]:
+    if metric.startswith(ON_TRAINING) and not settings.embed.training_pictures:
         raise ValueError(f"{place}: {metric} needs embed.training_pictures, which recipe {recipe} does not set")
 
 

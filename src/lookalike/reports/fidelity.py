@@ -76,7 +76,7 @@ class Trials:
         """Names of the trials of which nothing is left at the scale."""
         return overruled_trials(self._plan)
 
-    def stated(self, wildcards: Any = None) -> dict[str, Settings]:
+    def stated(self, wildcards: Any = None) -> dict[str, Tree]:
         """Choices of all papers, as their files state them."""
         return {paper: choices(paper) for paper in papers()}
 

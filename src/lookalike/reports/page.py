@@ -18,7 +18,6 @@ from typing import Any
 from lookalike.checks import require_known, workflow_extra
 from lookalike.data.checksums import file_digest
 from lookalike.files import json_text, read_json, write_text
-from lookalike.parameters import Settings, canonical, check, merge, read, settings_digest
 from lookalike.plan.digests import recipe_digest
 from lookalike.plan.evidence import Evidence, Runs
 from lookalike.plan.origin import DEPARTURES
@@ -26,6 +25,10 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.results import timing_files
 from lookalike.plan.terms import row_costs, warm_query_ms
 from lookalike.reports.html import SHARED, TEMPLATES, as_html, html, pictures_of, tables_html
+from lookalike.settings.files import read
+from lookalike.settings.layers import Tree, canonical, merge, settings_digest
+from lookalike.settings.model import checked
+from lookalike.settings.pages import Page
 from lookalike.tables.cells import read_cells
 from lookalike.tables.layout import for_readers
 
@@ -51,21 +54,21 @@ OPACITY, CONTRAST = 0.85, 1.5  # of the colour where a map is largest, and the p
 Row = Mapping[str, Any]
 
 
-def read_page(plan: Plan) -> Settings:
+def read_page(plan: Plan) -> Tree:
     """What ``params/page.yaml`` says, with what the scale lays over it.
 
     Raises:
         ValueError: naming file, key and what would be right, for an unknown key or table.
     """
-    settings = merge(read(FILE, "page"), plan.page)
+    settings = merge(read(FILE, Page).dump(), plan.page)
     place = f"{plan.scale_file}, page" if plan.page else FILE
-    check(settings, "page", place)
+    checked(Page, settings, place)
     for table in settings["tables"]:
         require_known(f"{place}, tables", table, [*plan.known_tables, *plan.sweeps])
     return settings
 
 
-def page_rows(plan: Plan, settings: Settings) -> Runs:
+def page_rows(plan: Plan, settings: Tree) -> Runs:
     """Rows that are shown pair by pair, each of a table on one of the data sets that this scale has for it.
 
     Args:
@@ -81,8 +84,8 @@ def page_rows(plan: Plan, settings: Settings) -> Runs:
             continue  # which would be every data set of the scale
         for run in plan.runs_of(table).to_dict("records"):
             recipe, dataset = str(run["recipe"]), str(run["dataset"])
-            sections = plan.settings(recipe, dataset)
-            if sections["segment"] or sections["embed"]["representation"]["name"] in UNEXPLAINED:
+            shown = plan.settings(recipe, dataset)
+            if shown.segment or shown.embed.representation.name in UNEXPLAINED:
                 continue
             entry = {"label": run["label"], "recipe": recipe, "dataset": dataset, "seed": int(run["seed"])}
             rows.setdefault((recipe, dataset), entry)
@@ -104,7 +107,7 @@ class Shown:
         self.settings = read_page(self.plan)
         self._results = self.inputs.results_folder
 
-    def drawn(self, wildcards: Any) -> Settings:
+    def drawn(self, wildcards: Any) -> Tree:
         """How many queries and matches a job takes, and the seed of their draw."""
         return {key: self.settings[key] for key in DRAWN}
 
@@ -113,17 +116,17 @@ class Shown:
 
         That whose measure ranks them; ``None`` stands for the one that says most of the model.
         """
-        sections = self.plan.settings(wildcards.recipe, wildcards.dataset)
-        if sections["train"]["method"]["name"] == "avsl":
+        recipe = self.plan.settings(wildcards.recipe, wildcards.dataset)
+        if recipe.train.method.name == "avsl":
             return {"name": "graph"}
-        if sections["evaluate"]["scoring"]["name"] == "structural_matching":
-            given = {**sections["embed"]["representation"], **sections["evaluate"]["scoring"]}
+        if recipe.evaluate.scoring.name == "structural_matching":
+            given = {**recipe.embed.representation.options, **recipe.evaluate.scoring.options}
             return {"name": "structure"} | {option: given[option] for option in OF_STRUCTURE if option in given}
-        return {"name": "attention" if sections["train"]["method"]["name"] == "sam" else None}
+        return {"name": "attention" if recipe.train.method.name == "sam" else None}
 
     def code(self, wildcards: Any) -> str:
         """Digest of the code that ranks and explains a run's pairs."""
-        sections = self.plan.settings(wildcards.recipe, wildcards.dataset, "evaluate")
+        sections = self.plan.deciding(wildcards.recipe, wildcards.dataset, "evaluate")
         name = self.method(wildcards)["name"]
         chosen = {"explained": [name] if name else ["activation", "attention"]}
         return recipe_digest(["lookalike.stages.pairs:pairs"], sections | chosen)
@@ -157,7 +160,7 @@ class Shown:
             for row in self._rows
         ]
 
-    def tables(self, wildcards: Any = None) -> dict[str, Settings]:
+    def tables(self, wildcards: Any = None) -> dict[str, Tree]:
         """Entries of the tables that exist."""
         names = [*self.plan.table_names, *self.plan.sweeps]
         return {name: self.plan.table(name) for name in names if Path(self._table(name)).is_file()}
@@ -200,7 +203,7 @@ class Shown:
         runs = self.plan.runs_of(name)[["recipe", "dataset"]].drop_duplicates()
         planned = [(str(recipe), str(dataset)) for recipe, dataset in runs.itertuples(index=False, name=None)]
         last = {recipe: self.plan.last_stage(recipe) for recipe, _ in planned}
-        today = {(*run, settings_digest(self.plan.settings(*run, last[run[0]]))) for run in planned}
+        today = {(*run, settings_digest(self.plan.deciding(*run, last[run[0]]))) for run in planned}
         return len(found - today), len(found)
 
     def _table(self, name: str) -> str:

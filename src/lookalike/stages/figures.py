@@ -11,8 +11,7 @@ from typing import Any
 import pandas as pd
 
 from lookalike.figures import FIGURES
-from lookalike.figures.parts.caption import caption, origin, told
-from lookalike.figures.parts.decided import Finding, findings
+from lookalike.figures.parts.caption import Finding, caption, findings, origin, told
 from lookalike.figures.parts.form import Check, Run
 from lookalike.files import read_json, replacing, write_json, write_text
 from lookalike.statistics.decisions import LOOKS, MARGIN, RATES

@@ -21,8 +21,8 @@ from lookalike.stages.evaluate import evaluate, representation, search_of, searc
 from lookalike.stages.segment import segment
 from lookalike.stages.train import train
 from lookalike.training.model_file import load_model
-from lookalike.training.traces.comparison import PAIRS, gradient_norms, watched_scores
 from lookalike.training.traces.inputs import same_everywhere, write_pictures, write_scenes
+from lookalike.training.traces.scores import PAIRS, gradient_norms, watched_scores
 
 SEED = 0
 # An epoch is one batch, so that its loss is that of the step; a method that rests in its first epoch does so here.

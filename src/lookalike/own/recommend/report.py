@@ -36,12 +36,12 @@ from lookalike.plan.plan import Plan
 from lookalike.plan.results import result_file, timing_files
 from lookalike.plan.terms import row_costs, warm_query_ms
 from lookalike.reports.by_class import class_means
+from lookalike.reports.html import tables_html
 from lookalike.running.devices import cores_at_hand, visible_devices
 from lookalike.running.ending import Terminated, listening
 from lookalike.statistics.decisions import Decided
 from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable, Section
 from lookalike.tables.layout import Row as Line
-from lookalike.tables.render import page
 from lookalike.text import aligned, counted, human_seconds
 
 CHECKPOINT = "last"  # which nothing has chosen
@@ -131,7 +131,7 @@ class Report:
         remarks = (*found.notes, *self._beneath(), "Next, in the project's folder:", *self.lines)
         section = Section(DATASET, "Answer", found.sentence, remarks, measured=Grid(HEADING, tuple(rows)))
         table = ReaderTable("recommendation", f"Which method for {self.folder}?", self.terms, [section])
-        return page([table], scale=f"{self.folder}, classes held out", legend={})
+        return tables_html([table], scale=f"{self.folder}, classes held out", legend={})
 
     def text(self) -> str:
         """For a terminal, the recommended row marked by a star."""
