@@ -94,9 +94,12 @@ def make_training(plan: Plan, folder: Path) -> dict[str, Any]:
     obtain(dataset.specification, root, folder, folder / "record.json")
     assign(dataset.specification, root, manifest)
     names = {"model": "model.safetensors", "history": "history.csv", "resume": "unfinished", "log": "log"}
+    files = {key: str(folder / name) for key, name in names.items()}
+    outputs = [files["model"], files["history"]]
     return {
-        **{key: str(folder / name) for key, name in names.items()},
-        "settings": plan.deciding(RECIPE, DATASET)["train"],
+        **files,
+        "job": {"stage": "train", "outputs": outputs, "inputs": [], "code": "", "settings": ""},
+        "settings": plan.settings(RECIPE, DATASET)["train"],
         "seed": 0,
         "code": "",
         "tracked": True,

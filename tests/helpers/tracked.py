@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from urllib.request import urlopen
 
 from databases import free_port
+from lookalike.running.jobs import call
 from lookalike.stages.embed import embed
-from lookalike.stages.evaluate import evaluate
-from lookalike.stages.train import train
 from trainings import section, write_dataset
 
 IDENTITY = {"scale": "mini", "recipe": "margin", "dataset": "figurines_birds", "seed": "0"}
@@ -22,19 +21,32 @@ def result(root, folder, recipe="margin", ending="json"):
 
 
 def make_runs(root, *, tracked):
-    """A training with its evaluation, and one more evaluation that shares the training."""
+    """A training with its evaluation, and one more evaluation that shares the training, each as its job makes it.
+
+    Returns the text of the three logs.
+    """
     manifest = write_dataset(root / "pictures", {"train": 2, "test": 2})
     data = {"manifest": str(manifest), "root": str(manifest.parent)}
     model, history = result(root, "models", ending="safetensors"), result(root, "models", ending="csv")
     resume = str(root / ".unfinished")
-    train(section("embedder"), seed=0, code="c", **data, model=model, history=history, resume=resume, tracked=tracked)
+    made = {"model": model, "history": history, "resume": resume, "seed": 0, "code": "c"}
+    logs = [finish(root, "train", [model, history], tracked, settings=section("embedder"), **data, **made)]
     embeddings = result(root, "embeddings", ending="safetensors")
     settings = {"batch_size": 4, "representation": {"name": "own"}, "training_pictures": False}
     embed(settings, model=model, **data, embeddings=embeddings)
     settings = {"count_query_in_r": False, "scoring": {"name": "cosine"}}
     for recipe in ("margin", "margin_diml"):
         metrics = result(root, "metrics", recipe)
-        evaluate(settings, recall_at=[1, 2], model=model, embeddings=embeddings, metrics=metrics, tracked=tracked)
+        made = {"model": model, "embeddings": embeddings, "metrics": metrics}
+        logs.append(finish(root, "evaluate", [metrics], tracked, settings=settings, recall_at=[1, 2], **made))
+    return "".join(logs)
+
+
+def finish(folder, stage, outputs, tracked, **arguments):
+    """Run a job of a stage in this process; its log."""
+    job = {"stage": stage, "outputs": outputs, "inputs": [], "code": "c", "settings": "s"}
+    call(stage, log=str(folder / "log"), job=job, tracked=tracked, **arguments)
+    return (folder / "log").read_text()
 
 
 def runs_in(uri, scale="mini"):

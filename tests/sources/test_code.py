@@ -343,12 +343,6 @@ def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan
     assert {recipe for recipe, _ in changed(plan, before)} == {"margin", "margin_diml"}
 
 
-def test_what_mlflow_is_told_is_no_part_of_the_code_behind_a_result():
-    modules = {module for module, _ in code._closure(("lookalike.stages.train:train",), frozenset())}
-    assert "lookalike.training.loop" in modules
-    assert not [module for module in modules if module.startswith("lookalike.tracking")]
-
-
 def test_a_definition_has_the_same_text_in_every_python_that_runs_us():
     text = """
 @cache

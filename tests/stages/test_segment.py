@@ -22,7 +22,6 @@ from lookalike.stages.segment import segment
 from lookalike.training.images import DEVIATION, MEAN
 from lookalike.training.model_file import load
 from segmented import GRABCUT, SETTINGS, write_segmented
-from tracked import runs_in
 from trainings import CROP
 
 
@@ -115,17 +114,3 @@ def test_data_without_folds_have_no_episodes(paths, tmp_path):
     write_manifest(frame, tmp_path / "flat.csv")
     with pytest.raises(ValueError, match="has no column fold"):
         episodes(manifest=str(tmp_path / "flat.csv"), listed="l", digest="d", shots=1, episodes=1, draws=1)
-
-
-def test_mlflow_gets_the_scores_of_both_checkpoints_and_the_list_of_episodes_as_data(paths, tmp_path, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
-    segmentations = tmp_path / "results" / "mini" / "segmentations" / "r" / "d" / "seed5.json"
-    segment(SETTINGS, **{**paths, "segmentations": str(segmentations)}, tracked=True)
-    found = json.loads(segmentations.read_text())
-    [run] = runs_in(f"sqlite:///{tmp_path}/mlflow.db").values()
-    assert run.data.metrics["best/mean_iou_mean"] == found["best"]["mean_iou_mean"]
-    assert run.data.metrics["last/empty"] == found["last"]["empty"]
-    assert (run.data.tags["seed"], run.info.status) == ("5", "FINISHED")
-    assert run.data.params["segment.cut.name"] == "grabcut"
-    [data] = run.inputs.dataset_inputs
-    assert (data.dataset.name, data.dataset.digest) == ("d", found["episodes_sha256"][:12])

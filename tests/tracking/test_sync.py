@@ -1,4 +1,4 @@
-"""What was made without a server is sent later, once."""
+"""What was made without a server is sent later, once, and the rows of a table are found."""
 
 import json
 import shutil
@@ -9,21 +9,21 @@ import pytest
 from lookalike.command import main
 from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
+from lookalike.files import write_json
 from lookalike.stages.track import track
-from lookalike.tracking import Tracked
-from lookalike.tracking.client import is_own
 from tracked import closed_port, make_runs, mlflow_server, result, runs_in
 
 pytestmark = pytest.mark.slow
 
 TABLE = """
-tried:
+{name}:
   title: Tried
   datasets: [cub]
-  metrics: [R@1]
+  metrics: [R@1, MAP@R]
   rows:
-    - {label: Margin, recipe: margin}
-    - {label: Margin + DIML, recipe: margin_diml}
+    - {{label: Margin, recipe: margin}}
+    - {{label: A | B, recipe: margin}}
+    - {{label: Margin + DIML, recipe: margin_diml}}
 """
 
 
@@ -31,6 +31,22 @@ def sync(capsys, *arguments):
     capsys.readouterr()
     status = main(["track", "sync", *arguments])
     return status, capsys.readouterr()
+
+
+def write_table(params, name="tried", **values):
+    (params / "tables" / f"{name}.yaml").write_text(TABLE.format(name=name))
+    return {**read("params/config.yaml", "config"), "tables": [name], "seeds": [0], **values}
+
+
+def write_scores(root, *recipes):
+    for recipe in recipes:
+        write_json(result(root, "metrics", recipe), {"best": {"R@1": 0.5}, "last": {"R@1": 0.25}})
+
+
+def client_of(uri):
+    import mlflow
+
+    return mlflow.MlflowClient(uri)
 
 
 def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
@@ -44,13 +60,16 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
     assert status == 2
     assert told.err.startswith(f"lookalike: MLflow: {away} is away")
     assert told.err.count("\n") == 1
-    (params / "tables" / "tried.yaml").write_text(TABLE)
+    write_table(params)
     (root / "results" / "mini" / "tables").mkdir()
     (root / "results" / "mini" / "tables" / "tried.csv").touch()
-    timings = root / "results" / "mini" / "timings" / "train" / "margin-figurines_birds-seed0.tsv"
+    timings = root / "results" / "own" / "timings" / "train" / "margin-figurines_birds-seed0.tsv"
     timings.parent.mkdir(parents=True)
     timings.write_text("s\th:m:s\n7.5000\t0:00:07\n")
-    shutil.copytree(root / "results" / "mini", root / "results" / "own")  # of an overlay that is not at hand
+    # Of an overlay that is not at hand, and of older code, which left no records.
+    shutil.copytree(
+        root / "results" / "mini", root / "results" / "own", ignore=lambda *_: ["records"], dirs_exist_ok=True
+    )
     monkeypatch.setattr("lookalike.tracking.sync.ANSWER_S", 60)  # beside other tests a real server is slow
     shutil.copy(empty_database, root / "server.db")  # where it makes its tables otherwise
     with mlflow_server(root) as address:
@@ -59,21 +78,25 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
         assert (status, told.err) == (0, "")
         mini, own = told.out.splitlines()
         assert mini == "mini: 2 runs: 2 sent; 1 table"
-        assert own.startswith("own: 2 runs: 2 sent; 0 tables; its --configfile would tell")
+        assert own.startswith("own: 2 runs: 2 sent; its --configfile would tell")
         first = runs_in(address)
         training, sharing = first["margin"], first["margin_diml"]
-        assert training.info.end_time - training.info.start_time == 7500
-        history = Path(result(root, "models", ending="csv"))
-        assert training.info.end_time == pytest.approx(1000 * history.stat().st_mtime, abs=2)
+        record = json.loads((root / "results/mini/records/models/margin/figurines_birds/seed0.csv.record").read_text())
+        assert training.info.end_time - training.info.start_time == pytest.approx(1000 * record["seconds"], abs=2)
+        assert training.data.metrics["seconds/train"] == record["seconds"]
+        assert training.data.tags["hardware"] == record["device"]
         assert sharing.data.params["train.loss.name"] == "margin"
         assert sharing.data.params["evaluate.scoring.name"] == "structural_matching"
         assert sharing.data.params.keys() >= {"data", "code", "classes", "seed", "weights"}
-        assert sharing.data.tags["rows"] == "| tried: Margin + DIML |"
+        assert sharing.data.tags["table_tried"] == "| Margin + DIML |"
         scores = json.loads(Path(result(root, "metrics")).read_text())
         assert training.data.metrics["best/R_at_1"] == scores["best"]["R@1"]
-        assert training.data.metrics["seconds/train"] == 7.5
         assert "epoch/loss" in training.data.metrics
-        assert runs_in(address, "own").keys() == {"margin", "margin_diml"}
+        older = runs_in(address, "own")
+        assert older.keys() == {"margin", "margin_diml"}
+        assert older["margin"].info.end_time - older["margin"].info.start_time == 7500
+        history = Path(result(root, "models", ending="csv"))
+        assert older["margin"].info.end_time == pytest.approx(1000 * history.stat().st_mtime, abs=2)
         # Nothing is doubled by a second call, and only what changed is sent again.
         _, told = sync(capsys)
         assert told.out.splitlines()[0] == "mini: 2 runs: 2 there already; 1 table"
@@ -85,12 +108,10 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
         assert runs_in(address)["margin"].info.run_id == training.info.run_id
 
 
-def test_what_was_tracked_while_it_was_made_is_there_and_what_was_cut_short_is_mended(params, uri, capsys):
+def test_what_a_job_sent_is_there_and_what_was_cut_short_is_mended(params, uri, capsys):
     make_runs(params.parent, tracked=True)
     assert sync(capsys)[1].out == "mini: 2 runs: 2 there already; 0 tables\n"
-    import mlflow
-
-    client, runs = mlflow.MlflowClient(uri), runs_in(uri)
+    client, runs = client_of(uri), runs_in(uri)
     client.delete_tag(runs["margin"].info.run_id, "scores")  # as if the server had gone before the evaluation
     client.delete_tag(runs["margin_diml"].info.run_id, "scores")
     client.set_terminated(runs["margin_diml"].info.run_id, "RUNNING")
@@ -99,47 +120,66 @@ def test_what_was_tracked_while_it_was_made_is_there_and_what_was_cut_short_is_m
     assert sync(capsys)[1].out == "mini: 2 runs: 2 there already; 0 tables\n"
 
 
-def test_a_training_at_work_is_left_alone_though_older_scores_of_it_lie_here(params, uri, capsys):
-    make_runs(params.parent, tracked=True)
-    model, history = (Path(result(params.parent, "models", ending=ending)) for ending in ("safetensors", "csv"))
-    kept = history.read_bytes()
-    model.unlink()  # as Snakemake does before it trains again
-    history.unlink()
-    with Tracked(str(model), {}):
-        at_work = runs_in(uri)["margin"].info
-        assert at_work.status == "RUNNING"
-        assert sync(capsys)[1].out == "mini: 2 runs: 1 there already, 1 at work; 0 tables\n"
-        assert runs_in(uri)["margin"].info.run_id == at_work.run_id
-    import mlflow
-
-    # It has left its files, but MLflow was not told that it has ended.
-    history.write_bytes(kept)
-    metrics = Path(result(params.parent, "metrics"))
-    metrics.write_bytes(metrics.read_bytes())
-    mlflow.MlflowClient(uri).set_terminated(at_work.run_id, "RUNNING")
-    assert sync(capsys)[1].out == "mini: 2 runs: 1 sent, 1 there already; 0 tables\n"
-
-
 def test_each_of_two_people_at_one_server_has_runs_of_their_own(params, uri, capsys, monkeypatch):
-    make_runs(params.parent, tracked=True)
+    write_scores(params.parent, "margin", "margin_diml")
+    assert sync(capsys)[1].out == "mini: 2 runs: 2 sent; 0 tables\n"
     mine = {run.info.run_id for run in runs_in(uri).values()}
     monkeypatch.setenv("LOGNAME", "somebody_else")
     assert sync(capsys)[1].out == "mini: 2 runs: 2 sent; 0 tables\n"
     assert sync(capsys)[1].out == "mini: 2 runs: 2 there already; 0 tables\n"
-    make_runs(params.parent, tracked=True)
-    import mlflow
-
-    client = mlflow.MlflowClient(uri)
+    client = client_of(uri)
     found = client.search_runs([client.get_experiment_by_name("lookalike-mini").experiment_id])
     assert {run.info.run_id for run in found if run.data.tags["mlflow.user"] != "somebody_else"} == mine
     assert len(found) == 4
-    client.delete_tag(found[0].info.run_id, "mlflow.user")  # of older code: whoever finds it replaces it
-    assert is_own(client.get_run(found[0].info.run_id))
+    for run in found:  # those of older code name no user: whoever finds them takes them for their own
+        client.delete_tag(run.info.run_id, "mlflow.user")
+    assert sync(capsys)[1].out == "mini: 2 runs: 2 there already; 0 tables\n"
+    assert runs_in(uri).keys() == {"margin", "margin_diml"}
 
 
-def test_a_table_tags_only_the_runs_that_fill_it_with_its_rows(params, uri):
-    make_runs(params.parent, tracked=True)
-    (params / "tables" / "tried.yaml").write_text(TABLE)
-    track("tried", {**read("params/config.yaml", Configuration).dump(), "tables": ["tried"]})
-    rows = {recipe: run.data.tags["rows"] for recipe, run in runs_in(uri).items()}
-    assert rows == {"margin": "| tried: Margin |", "margin_diml": "| tried: Margin + DIML |"}
+def test_the_rows_of_a_table_are_found_by_its_saved_search_and_not_by_that_of_a_similar_name(params, uri, capsys):
+    write_scores(params.parent, "margin", "margin_diml")
+    sync(capsys)
+    for name in ("tried", "tried_1"):
+        track(name, write_table(params, name))
+    client = client_of(uri)
+    experiment = client.get_experiment_by_name("lookalike-mini")
+    found = client.search_runs([experiment.experiment_id], "tags.table_tried LIKE '%'")
+    rows = {run.data.tags["recipe"]: run.data.tags["table_tried"] for run in found}
+    assert rows == {"margin": "| Margin | A / B |", "margin_diml": "| Margin + DIML |"}
+    search = "tags.table_tried_1 LIKE '%| Margin |%' and tags.stands_for = 'cub'"
+    [found] = client.search_runs([experiment.experiment_id], search)
+    assert found.data.tags["recipe"] == "margin"
+    file = "results/mini/metrics/margin/figurines_birds/seed0.json"
+    assert found.data.tags["mlflow.note.content"] == f"Made by `snakemake --cores all {file}`"
+    # MLflow's page opens each table by a link in the experiment's description.
+    for table in ("tried", "tried_1"):
+        assert f"viewStateShareKey={table})" in experiment.tags["mlflow.note.content"]
+        state = json.loads(experiment.tags[f"mlflow.sharedViewState.{table}"])
+        assert state["searchFilter"] == f"tags.table_{table} LIKE '%'"
+        assert state["orderByKey"] == "metrics.`best/R_at_1`"
+        assert "metrics.`best/MAP_at_R`" in state["selectedColumns"]
+
+
+def test_parameters_are_completed_and_those_that_cannot_be_changed_are_named(params, uri, capsys):
+    write_scores(params.parent, "margin")
+    config = write_table(params)
+    sync(capsys)
+    client, run = client_of(uri), runs_in(uri)["margin"]
+    assert "train.loss.name" not in run.data.params  # which no file says here
+    client.log_param(run.info.run_id, "train.batch_size", "7")
+    track("tried", config)
+    run = runs_in(uri)["margin"]
+    assert run.data.params["train.loss.name"] == "margin"
+    assert run.data.tags["outdated"] == "train.batch_size"
+
+
+def test_tracking_that_is_off_or_fails_leaves_a_table_alone(params, monkeypatch, capsys):
+    config = write_table(params)
+    with closed_port() as away:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", away)
+        track("tried", {**config, "tracking": "False"})
+        assert capsys.readouterr().out == ""
+        track("tried", config)
+    assert f"MLflow: {away} is away" in capsys.readouterr().out
+    assert not (params.parent / "mlflow.db").exists()

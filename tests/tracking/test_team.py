@@ -7,40 +7,33 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
+import torch
 
 from databases import postgresql
 from lookalike.command import main
-from lookalike.files import write_json, write_text
-from lookalike.tracking import Tracked
+from lookalike.files import write_json, write_tensors, write_text
+from lookalike.tracking import send_finished
 from tracked import mlflow_server, result, runs_in
 
 pytestmark = pytest.mark.nightly
 
 WRITERS, EPOCHS = 16, 20
 ABOUT = {"settings": {"loss": {"name": "margin", "margin": 0.2}}, "seed": 0, "data": "0123456789abcdef"}
-# As a call's jobs do it: forked from one parent, each with its history and its scores on disk when it sends them.
+# As a call's jobs do it: forked from one parent, each with its files on disk when it sends them.
 AT_ONCE = """
 import os, sys
 import mlflow  # once, for all
-from lookalike.tracking import Tracked, log_scores
+from lookalike.tracking import send_finished
 
-about, models = eval(sys.argv[1]), sys.argv[2:]
 children = []
-for model in models:
+for model in sys.argv[1:]:
     if child := os.fork():
         children.append(child)
         continue
     print(f"job {os.getpid()}")
-    history = model.removesuffix("safetensors") + "csv"
-    scores = history.replace("models", "metrics").replace("csv", "json")
-    with Tracked(model, about) as tracked:
-        for line in open(history).read().splitlines()[1:]:
-            epoch, loss, recall = map(float, line.split(","))
-            tracked.epoch({"epoch": epoch, "loss": loss, "R@1": recall})
-        for file in (history, scores):
-            os.utime(file)  # written when the training ends
-        tracked.history(history)
-    log_scores(scores, model=model, settings={"evaluate": {"scoring": {"name": "cosine"}}}, device="cpu", seconds=1.0)
+    scores = model.replace("models", "metrics").replace("safetensors", "json")
+    send_finished("train", model, model=model, settings={"loss": {"name": "margin"}})
+    send_finished("evaluate", scores, model=model, settings={"scoring": {"name": "cosine"}})
     sys.stdout.flush()
     os._exit(0)
 assert not any(os.waitpid(child, 0)[1] for child in children)
@@ -57,14 +50,14 @@ def numbers_of(writer):
 
 
 def write_result(root, writer):
-    """Results of one writer, as they lie on disk: where its history is, and its model, of which no file is needed."""
+    """Results of one writer, as they lie on disk; the file of its model."""
     history, scores = numbers_of(writer)
     recipe = f"recipe{writer}"
     write_json(result(root, "metrics", recipe), scores)
     lines = [f"{epoch},{loss!r},{recall!r}" for epoch, loss, recall in history]
-    path = result(root, "models", recipe, "csv")
-    write_text(path, "\n".join(["epoch,loss,R@1", *lines]) + "\n")
-    return path, result(root, "models", recipe, "safetensors")
+    write_text(result(root, "models", recipe, "csv"), "\n".join(["epoch,loss,R@1", *lines]) + "\n")
+    write_tensors(model := result(root, "models", recipe, "safetensors"), {"last/bias": torch.zeros(1)}, ABOUT)
+    return model
 
 
 def assert_every_number_is_there(uri):
@@ -100,9 +93,9 @@ def place(request, params, monkeypatch):
 
 def test_sixteen_jobs_at_once_lose_no_number(place, params, monkeypatch, capsys):
     kind, uri = place
-    models = [write_result(params.parent, writer)[1] for writer in range(WRITERS)]
-    command = [sys.executable, "-c", AT_ONCE, repr(ABOUT), *models]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    models = [write_result(params.parent, writer) for writer in range(WRITERS)]
+    command = [sys.executable, "-c", AT_ONCE, *models]
+    done = subprocess.run(command, cwd=params.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("job ") == WRITERS
     said = [line for line in done.stdout.splitlines() if "MLflow" in line]
@@ -113,22 +106,18 @@ def test_sixteen_jobs_at_once_lose_no_number(place, params, monkeypatch, capsys)
     assert_every_number_is_there(uri)
 
 
-def test_a_server_that_falls_silent_in_mid_run_has_every_number_once_it_is_back(params, monkeypatch, capsys):
+def test_a_server_that_falls_silent_in_mid_call_has_every_number_once_it_is_back(params, monkeypatch, capsys):
+    models = [write_result(params.parent, writer) for writer in range(WRITERS)]
     with postgresql() as store, mlflow_server(params.parent, store=store) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
         server = psutil.Process().children(recursive=True)  # PostgreSQL has left for a session of its own
+        send_finished("train", models[0], model=models[0], settings={})
+        for process in server:
+            process.suspend()
         began = time.monotonic()
-        for writer in range(WRITERS):
-            history, _ = numbers_of(writer)
-            with Tracked(result(params.parent, "models", f"recipe{writer}", "safetensors"), ABOUT) as tracked:
-                for epoch, loss, recall in history:
-                    if (writer, epoch) == (1, 5):  # silent for the rest of this job, and for all that follow
-                        for process in server:
-                            process.suspend()
-                        began = time.monotonic()
-                    tracked.epoch({"epoch": epoch, "loss": loss, "R@1": recall})
-                tracked.history(write_result(params.parent, writer)[0])
+        for model in models[1:]:
+            send_finished("train", model, model=model, settings={})
         assert time.monotonic() - began < 60  # one job waits, the others are told
         for process in server:
             process.resume()

@@ -75,15 +75,16 @@ def run(pictures, resume, *, method="projected", kill_after=None, scores=(), set
     settings = {**settings, **TRAINED[method]}
     learner = LEARNERS[settings["method"]["name"]](settings, classes=6)
     sampler = build_sampler("m_per_class", {"per_class": 2}, labels=labels, batch_size=8, seed=7, batches=3)
-    scores = iter(scores)
+    scores, epochs = iter(scores), itertools.count(1)
 
-    def stop(line):
-        if line["epoch"] == kill_after:
+    def measure():
+        if next(epochs) == kill_after:
             raise Killed
+        return {"R@1": next(scores, 0.5)}
 
     return fit(
         learner, Loader(Images(pictures, VIEW), device=torch.device("cpu")), labels, sampler, settings,
-        seed=7, measure=lambda: {"R@1": next(scores, 0.5)}, resume=resume, device=torch.device("cpu"), after_epoch=stop,
+        seed=7, measure=measure, resume=resume, device=torch.device("cpu"),
     )  # fmt: skip
 
 
@@ -242,14 +243,17 @@ def test_a_loading_process_that_dies_ends_the_training_and_its_state_is_kept(pic
     loader = Loader(Dying(pictures, VIEW), device=torch.device("cpu"), workers=1)
     resume = ResumeFile(tmp_path / "state", "x", every_s=3600)
 
-    def after_epoch(line):
-        if line["epoch"] == 2:
+    epochs = itertools.count(1)
+
+    def measure():
+        if next(epochs) == 2:
             (tmp_path / "now").touch()
+        return {"R@1": 0.5}
 
     with pytest.raises(RuntimeError, match="DataLoader worker"), resume:
         fit(
             LEARNERS["embedder"](settings, classes=6), loader, labels, sampler, settings,
-            seed=7, measure=lambda: {"R@1": 0.5}, resume=resume, device=torch.device("cpu"), after_epoch=after_epoch,
+            seed=7, measure=measure, resume=resume, device=torch.device("cpu"),
         )  # fmt: skip
     assert ResumeFile(tmp_path / "state", "x").read()["epoch"] == 2
 

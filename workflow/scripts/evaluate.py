@@ -10,6 +10,7 @@ call(
     job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
+    tracked=snakemake.config["tracking"],
     settings=snakemake.params.settings,
     recall_at=snakemake.params.recall_at,
     levels=snakemake.params.levels,
@@ -18,6 +19,5 @@ call(
     made_by=snakemake.params.made_by,
     metrics=snakemake.output.metrics,
     classes=snakemake.output.classes,
-    tracked=snakemake.config["tracking"],
     warm=warm_file("evaluate", snakemake.output.metrics),
 )

@@ -9,6 +9,7 @@ call(
     job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
+    tracked=snakemake.config["tracking"],
     settings=snakemake.params.settings,
     model=snakemake.input.model,
     manifest=snakemake.input.manifest,
@@ -16,6 +17,5 @@ call(
     episodes=snakemake.input.episodes,
     digest=snakemake.input.digest,
     segmentations=snakemake.output.segmentations,
-    tracked=snakemake.config["tracking"],
     workers=snakemake.threads - 1,
 )

@@ -9,6 +9,7 @@ call(
     job=job_facts(snakemake),
     threads=snakemake.threads,
     gpu=snakemake.resources.gpu,
+    tracked=snakemake.config["tracking"] and snakemake.rule == "train",  # and not where it only selects an epoch
     settings=snakemake.params.settings,
     seed=int(snakemake.wildcards.seed),
     code=snakemake.params.code,
@@ -17,7 +18,6 @@ call(
     model=snakemake.output.model,
     history=snakemake.output.history,
     resume=snakemake.params.resume,
-    tracked=snakemake.config["tracking"] and snakemake.rule == "train",  # and not where it only selects an epoch
     strangers=str(snakemake.input.strangers or ""),
     strangers_root=snakemake.params.strangers_root,
     strangers_super=snakemake.params.strangers_super,

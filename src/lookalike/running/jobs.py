@@ -53,7 +53,14 @@ PRELOADED_TO_TRACK = ("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store
 
 
 def call(
-    stage: str, *, log: str, threads: int = 1, gpu: int = 0, job: dict[str, Any] | None = None, **arguments: Any
+    stage: str,
+    *,
+    log: str,
+    threads: int = 1,
+    gpu: int = 0,
+    job: dict[str, Any] | None = None,
+    tracked: bool = False,
+    **arguments: Any,
 ) -> None:
     """Run ``lookalike.stages.<stage>.<stage>(**arguments)``, in a child of the preloaded parent where there is one.
 
@@ -63,12 +70,14 @@ def call(
         threads: CPU threads the stage may use.
         gpu: devices it may use, 0 or 1.
         job: of `lookalike.running.records.job_facts`, to leave records of the files that it makes.
+        tracked: whether MLflow gets a copy of the run, once its files and their records are there.
         arguments: passed to the stage; they must survive JSON, so paths are strings.
 
     Raises:
         SystemExit: with one line that says what went wrong and where the log is.
     """
     request = {"stage": stage, "log": log, "threads": threads, "gpu": gpu, "job": job, "arguments": arguments}
+    request["tracked"] = tracked
     address = os.environ.get(ADDRESS)
     failure = _ask_parent(address, request) if address else _perform(request)
     if failure:
@@ -147,16 +156,19 @@ def _ask_parent(address: str, request: dict[str, Any]) -> str:
 
 def _perform(request: dict[str, Any]) -> str:
     """Run one request in this process; returns what went wrong, empty if nothing did."""
-    with (
-        _logged(request["log"]) as failures,
-        _threads(request["threads"]),
-        own_device(request["gpu"]) as device,
-        Recording(request.get("job")),
-    ):
-        check_device(device)
-        module = importlib.import_module(f"lookalike.stages.{request['stage']}")
-        with listening():  # and not any more once it has left its results
-            getattr(module, request["stage"])(**request["arguments"])
+    stage, arguments, job = request["stage"], request["arguments"], request.get("job")
+    with _logged(request["log"]) as failures:
+        with _threads(request["threads"]), own_device(request["gpu"]) as device, Recording(job):
+            check_device(device)
+            module = importlib.import_module(f"lookalike.stages.{stage}")
+            with listening():  # and not any more once it has left its results
+                getattr(module, stage)(**arguments)
+        if job and request.get("tracked"):
+            tracking = importlib.import_module("lookalike.tracking")  # by its name: it builds on this room
+            with listening():
+                tracking.send_finished(
+                    stage, job["outputs"][0], model=arguments["model"], settings=arguments["settings"]
+                )
     return failures[0] if failures else ""
 
 

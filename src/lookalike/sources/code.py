@@ -6,7 +6,7 @@ entry points reach, taken from the syntax tree without comments, docstrings and 
 
 Lookup dictionaries such as ``LOSSES = {"margin": MarginLoss, ...}`` would tie every job to every entry. They are left
 out, except for the entries that the job's settings name. So adding a loss reruns nothing, and editing a loss reruns
-exactly the jobs that use it. What only copies results elsewhere, `APART`, is left out too.
+exactly the jobs that use it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from functools import cache
 
 from lookalike.sources import trees
 
-# What MLflow is told, and what the plan is told of methods: no reason to train again.
-APART = ("lookalike.tracking", "lookalike.methods:METHODS")
+# What the plan is told of methods is no reason to train again.
+APART = ("lookalike.methods:METHODS",)
 
 
 def code_digest(entry_points: Iterable[str], settings: object = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +19,6 @@ from lookalike.metrics.ranking import describe_backend
 from lookalike.metrics.search import COLUMNS, Search, SearchOfClasses
 from lookalike.plan.timings import warm_seconds, write_warm
 from lookalike.running.machine import job_device
-from lookalike.tracking import log_scores
 from lookalike.training.evaluation import READ_THE_MODEL, SCORINGS
 from lookalike.training.learner import named
 from lookalike.training.model_file import load_model
@@ -38,7 +36,6 @@ def evaluate(
     classes: str = "",
     levels: Mapping[str, str] | None = None,
     made_by: Mapping[str, str] | None = None,
-    tracked: bool = False,
     warm: str = "",
 ) -> None:
     """Score the best and the last checkpoint.
@@ -59,13 +56,11 @@ def evaluate(
             empty for none.
         levels: the data set's levels, by name the ``<level>`` of the manifest's column ``coarse_<level>``.
         made_by: digests that ``metrics`` are to hold of what made them, see `lookalike.plan.inputs.Inputs.today`.
-        tracked: whether MLflow gets a copy.
         warm: JSON to write, `lookalike.plan.timings.warm_file`, with what a query takes; empty for none.
 
     Raises:
         ValueError: if the embeddings are of an older format, or the manifest behind them has no column for a level.
     """
-    began = time.monotonic()
     device = job_device()
     if not (model and embeddings):
         raise ValueError(f"{metrics} came with the checkout, without a model behind it. Call again: it is made anew")
@@ -114,9 +109,6 @@ def evaluate(
         with replacing(classes) as path:
             table = pd.concat(of_classes)[["checkpoint", "pictures", *COLUMNS]]
             table.to_csv(path, index=False, float_format="%.6g")
-    if tracked:
-        seconds = time.monotonic() - began
-        log_scores(metrics, model=model, settings={"evaluate": settings}, device=str(device), seconds=seconds)
 
 
 def with_unlabelled(tensors: Mapping[str, Tensor], gallery: str) -> dict[str, Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +18,6 @@ from lookalike.running.machine import job_device
 from lookalike.segmentation.attention import attend
 from lookalike.segmentation.episodes import read_episodes
 from lookalike.segmentation.scores import episode_counts, mask_paths, scored
-from lookalike.tracking import log_scores
 from lookalike.training.model_file import load_model, training_facts
 
 
@@ -32,7 +30,6 @@ def segment(
     episodes: str,
     digest: str,
     segmentations: str,
-    tracked: bool = False,
     workers: int = 0,
 ) -> None:
     """Score the regions that the best and the last checkpoint find.
@@ -46,13 +43,11 @@ def segment(
         digest: file with the SHA-256 of ``episodes``.
         segmentations: JSON to write: per checkpoint what `scored` gives, and the share of empty maps; how many episodes
             were counted, and the epochs.
-        tracked: whether MLflow gets a copy.
         workers: loading processes; one more than that cut pictures at the same time.
 
     Raises:
         ValueError: for a list that is not the one of the digest, or too short, and a model that is no ``Embedder``.
     """
-    began = time.monotonic()
     device = job_device()
     listed = file_digest(Path(episodes))
     if Path(digest).read_text(encoding="utf-8").split()[0] != listed:
@@ -77,12 +72,3 @@ def segment(
         scores[checkpoint]["empty"] = float((maps.flatten(2).amax(dim=2) == 0).double().mean())
     kept = training_facts(about)
     write_json(segmentations, {**scores, **kept, **wanted, "queries": len(drawn), "episodes_sha256": listed})
-    if tracked:
-        log_scores(
-            segmentations,
-            model=model,
-            settings={"segment": settings},
-            device=str(device),
-            seconds=time.monotonic() - began,
-            digest=listed,
-        )

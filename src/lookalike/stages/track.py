@@ -1,4 +1,4 @@
-"""Tell MLflow which rows of a table the runs behind it fill."""
+"""Tell MLflow of results that are on disk."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lookalike.plan.plan import Plan
-from lookalike.tracking import tag_runs
-from lookalike.tracking.uses import uses_of, view_of
+from lookalike.tracking import tag_table
 
 
 def track(table: str, config: Mapping[str, Any]) -> None:
@@ -21,4 +20,4 @@ def track(table: str, config: Mapping[str, Any]) -> None:
     """
     plan = Plan(config)
     if plan.tracking:
-        tag_runs(plan.folder, view_of(plan, table), uses_of(plan, table))
+        tag_table(plan, table)

@@ -18,7 +18,6 @@ from lookalike.metrics.search import FirstRank, Search
 from lookalike.running.machine import job_device
 from lookalike.sampling.samplers import build_sampler
 from lookalike.settings.layers import canonical
-from lookalike.tracking import Tracked
 from lookalike.training.checkpoint import ResumeFile
 from lookalike.training.evaluation import SEARCHED_AT_ONCE, represent_images
 from lookalike.training.images import Decoder, Images, Loader
@@ -58,7 +57,6 @@ def train(
     model: str,
     history: str,
     resume: str,
-    tracked: bool = False,
     strangers: str = "",
     strangers_root: str = "",
     strangers_super: int | None = None,
@@ -79,7 +77,6 @@ def train(
             and what they are about.
         history: CSV to write: loss, and where it was measured R@1, per epoch.
         resume: file of an unfinished training, which is continued if it is this one.
-        tracked: whether MLflow gets a copy.
         strangers: manifest of other pictures, for recipes with image noise; else empty.
         strangers_root: folder of these pictures.
         strangers_super: coarse class that they are taken from, whatever their role; ``None`` for all training pictures.
@@ -110,7 +107,7 @@ def train(
     # An optimiser's state fits the kind of device that it was made on.
     begun = _digest(canonical({**about, "device": device.type}).encode())
     unfinished = ResumeFile(Path(resume), begun, every_s=resume_every_s)
-    with Tracked(model if tracked else "", about, device=str(device)) as copy, unfinished:
+    with unfinished:
         fitted = fit(
             prepared.learner,
             Loader(prepared.images, device=device, workers=workers),
@@ -122,11 +119,9 @@ def train(
             measure=_measure(prepared.learner, settings, manifest, root, decoder, device=device, workers=workers),
             resume=unfinished,
             device=device,
-            after_epoch=copy.epoch,
             keep=selected,
         )
         _write(fitted, about, model=model, history=history)
-        copy.history(history)
     unfinished.remove()
 
 

@@ -1,166 +1,261 @@
-"""Copy runs to MLflow while they are made, so that they can be watched.
+"""Send a run to MLflow from its files.
 
-What counts are the files below ``results/``. A server that fails is reported in the job's log and changes no result;
-``lookalike track sync`` sends later what is missing.
+`send` is the only way: the job that has ended calls it for its run, ``lookalike track sync`` for all. Digests of the
+files that were sent stand in the tags ``history`` and ``scores``. A run with the same files stays as it is, one that
+lacks its scores gets them, and any other one is replaced.
+
+Metrics are fractions: ``best/R_at_1`` and ``last/...`` after training, ``epoch/...`` per epoch, ``seconds/...`` of
+work. Times and machine are those of the files' records; the commit is known to the job alone.
 """
 
 from __future__ import annotations
 
+import csv
+import getpass
+import hashlib
+import json
+import math
 import platform
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from lookalike.files import about_model
+from lookalike.files import about_model, read_json
+from lookalike.metrics.names import CHECKPOINTS
+from lookalike.parameters import canonical
 from lookalike.paths import project_root
-from lookalike.running.versions import commit
-from lookalike.tracking.client import connect, find, flat, identity_of
-from lookalike.tracking.sending import (
-    complete,
-    create,
-    end,
-    in_group,
-    parameters_of,
-    send_history,
-    send_metrics,
-    send_scores,
-)
-from lookalike.tracking.server import AwayError, ask_server, one_line
+from lookalike.plan.results import MEASURED, result_pattern
+from lookalike.plan.timings import seconds, timing_pattern
+from lookalike.running.records import read_record
+from lookalike.running.repository import commit
+from lookalike.tracking.server import IDENTITY, USER, connect, experiment_of, forgiving, held
+
+FACTS = ("seed", "code", "classes", "data", "weights", "selected_epoch")  # of a model's file, beside its settings
+LONGEST_PARAMETER = 500  # characters, of which every version of MLflow keeps all
+AT_ONCE = {"metrics": 1000, "params": 100, "tags": 100}  # the most that MLflow takes in one request
+Number = tuple[str, float, int, float]  # name, value, step, seconds since 1970
 
 
-class Tracked:
-    """The MLflow run of one training, as a context; its duration is that of the block, without what MLflow took of it.
+@dataclass(frozen=True)
+class Run:
+    """Files of one run.
 
-    Args:
-        model: file that the training leaves, whose path says which run this is; empty switches tracking off.
-        about: settings and facts, as the model's file will hold them.
-        device: device that trains.
+    Attributes:
+        identity: its tags `lookalike.tracking.server.IDENTITY`.
+        model: file of the training behind it, which may be shared; it need not exist.
+        history: history of its own training, ``None`` for a run that has none.
+        scores: metrics or segmentations, ``None`` before they are made.
+        stage: stage that makes the scores.
     """
 
-    def __init__(self, model: str, about: Mapping[str, Any], *, device: str = "") -> None:
-        self._model = model
-        self._parameters = parameters_of(about, device)
-        self._client: Any = None
-        self._run = ""
-        self._epochs: set[int] = set()
-        self._start = self._spent = 0.0
+    identity: dict[str, str]
+    model: Path
+    history: Path | None
+    scores: Path | None
+    stage: str
 
-    def __enter__(self) -> Tracked:
-        if self._model:
-            self._attempt(self._open)
-        self._began, self._spent = time.monotonic(), 0.0
-        return self
+    def digests(self) -> dict[str, str]:
+        """Tags of a run that was sent whole."""
+        contents = {"scores": self.scores and self.scores.read_bytes()}
+        if self.history:
+            contents["history"] = self.history.read_bytes() + canonical(about_model(self.model)).encode()
+        return {key: hashlib.sha256(content).hexdigest()[:12] for key, content in contents.items() if content}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        seconds = time.monotonic() - self._began - self._spent
-        if self._run:
-            self._attempt(lambda: self._close(seconds, "FAILED" if kind else "FINISHED"))
+    def work(self, part: str = "") -> tuple[str, float, float, dict[str, str]]:
+        """Work behind ``history`` or ``scores``, by default that of the run's duration.
 
-    def epoch(self, line: Mapping[str, float]) -> None:
-        """Send one line of the history, all values in one batch."""
-        step = int(line["epoch"])
-        values = in_group("epoch", {key: value for key, value in line.items() if key != "epoch"})
-        if self._run:
-            self._attempt(lambda: send_metrics(self._client, self._run, values, step))
-            self._epochs.add(step)
+        Returns:
+            Stage, end in seconds since 1970, duration in seconds, and tags of the machine, as the record of the file
+            says; without a record those of the file and of ``results/<scale>/timings``.
+        """
+        trained = part == "history" or (not part and self.history)
+        stage, file = ("train", self.history) if trained else (self.stage, self.scores)
+        assert file is not None
+        if record := read_record(file):
+            machine = {"hardware": str(record["device"]), "torch": str(record["versions"].get("torch"))}
+            return stage, datetime.fromisoformat(record["ended"]).timestamp(), float(record["seconds"]), machine
+        timing = results_folder() / self.identity["scale"] / timing_pattern(stage).format(**self.identity)
+        return stage, file.stat().st_mtime, seconds(timing) or 0.0, {}
 
-    def history(self, path: str) -> None:
-        """Send what the whole history holds beyond the epochs sent so far, as after a kill, and the file."""
-        if self._run:
-            self._attempt(lambda: send_history(self._client, self._run, path, known=self._epochs))
-
-    def _open(self) -> None:
-        self._client, self._start = connect(), time.time()
-        self._run = create(
-            self._client,
-            identity_of(self._model),
-            self._parameters,
-            context="training",
-            tags=_environment(),
-            start=self._start,
-        )
-
-    def _close(self, seconds: float, status: str) -> None:
-        send_metrics(self._client, self._run, {"seconds/train": seconds})
-        end(self._client, self._run, self._start + seconds, status)
-
-    def _attempt(self, action: Callable[[], Any]) -> None:
-        began = time.monotonic()
-        if not attempt(action, "this run is tracked no further"):
-            self._run = ""
-        self._spent += time.monotonic() - began
+    def numbers(self, part: str) -> list[Number]:
+        """All numbers of its ``history`` or ``scores``, and the seconds of work; those that are not finite are out."""
+        stage, ended, took, _ = self.work(part)
+        found = [(f"seconds/{stage}", took, 0)] if took else []
+        if part == "scores" and self.scores:
+            scores = read_json(self.scores)
+            found += [(f"{kind}/{key}", value, 0) for kind in CHECKPOINTS for key, value in scores[kind].items()]
+        elif self.history:
+            found += [(f"epoch/{key}", value, epoch) for epoch, key, value in _history(self.history)]
+        return [(metric_name(key), value, step, ended) for key, value, step in found if math.isfinite(value)]
 
 
-def log_scores(
-    path: str, *, model: str, settings: Mapping[str, Any], device: str, seconds: float, digest: str = ""
-) -> None:
-    """Send metrics that are on disk to the run of their path: to that of a training, or else to one of their own.
+def identity_of(result: Path | str) -> dict[str, str]:
+    """The tags `IDENTITY` of the run behind ``results/<scale>/<kind>/<recipe>/<dataset>/seed<seed>.<ending>``."""
+    scale, _, recipe, dataset, _ = Path(result).absolute().parts[-5:]
+    return dict(zip(IDENTITY, (scale, recipe, dataset, Path(result).stem.removeprefix("seed")), strict=True))
+
+
+def run_of(identity: Mapping[str, str], stages: Sequence[str], model: Path | str = "") -> Run:
+    """Files of a run, as far as they are there.
 
     Args:
-        path: JSON with the metrics of both checkpoints.
-        model: file of the training behind them.
-        settings: settings of the stage that made them, below its name, which also names its duration.
-        device: device that the stage used.
-        seconds: time that it took.
-        digest: digest of the data, if they are not those of the training.
+        identity: its tags `IDENTITY`.
+        stages: stages that may have made its scores; none for a training that has just ended.
+        model: file of a training that it shares, if it has none of its own.
     """
-
-    def log() -> None:
-        client, identity, now = connect(), identity_of(path), time.time()
-        (stage,) = settings
-        parameters = {**parameters_of(about_model(model), device), **flat(settings)}
-        run = find(client, identity)
-        if run is None:
-            tags = {**_environment(), "training": "/".join(Path(model).with_suffix("").parts[-3:])}
-            made = create(
-                client,
-                identity,
-                parameters,
-                context="evaluation",
-                tags=tags,
-                start=now - seconds,
-                digest=digest,
-            )
-            end(client, made, now)
-        else:  # its start and end are those of the training
-            made = run.info.run_id
-            complete(client, run, parameters)
-        send_scores(client, made, path)
-        send_metrics(client, made, {f"seconds/{stage}": seconds})
-
-    attempt(log, "these metrics are not tracked")
+    folder = results_folder() / identity["scale"]
+    files = {
+        kind: folder / result_pattern(kind).format(**identity) for kind in ("model", "history", *MEASURED.values())
+    }
+    stage = next((stage for stage in stages if files[MEASURED[stage]].is_file()), "")
+    own = files["model"].is_file() and files["history"].is_file()
+    return Run(
+        dict(identity),
+        files["model"] if own or not model else Path(model),
+        files["history"] if own else None,
+        files[MEASURED[stage]] if stage else None,
+        stage,
+    )
 
 
-def attempt(action: Callable[[], Any], otherwise: str) -> bool:
-    """Do something with MLflow; what goes wrong is one line in the job's log, and no reason to fail.
+def results_folder() -> Path:
+    """Below which the results of all scales lie."""
+    return project_root() / "results"
+
+
+def send_finished(stage: str, output: str, *, model: str, settings: Mapping[str, Any]) -> None:
+    """Send the run whose job has just ended. A failing server is one line in the log and changes no result.
 
     Args:
-        action: what is to be done.
-        otherwise: what follows if it fails.
+        stage: stage of the job.
+        output: file that it has left, whose path names the run.
+        model: file of the training behind it.
+        settings: of the stage.
+    """
+    with forgiving("this run is not tracked, `lookalike track sync` sends it"):
+        client, identity = connect(), identity_of(output)
+        run = run_of(identity, [stage] if stage in MEASURED else [], model)
+        there = held(client, identity["scale"], identity).get(tuple(identity.values()), [])
+        send(client, run, there, {stage: settings}, {"commit": commit(project_root()), "host": platform.node()})
+
+
+def send(client: Any, run: Run, there: Sequence[Any], settings: Mapping[str, Any], tags: Mapping[str, str]) -> str:
+    """Send one run, as far as it is not there; other runs of its identity are removed.
+
+    Args:
+        client: client of MLflow.
+        run: files of the run.
+        there: runs of its identity that MLflow holds, the newest first.
+        settings: of the last stage, below its name; possibly empty.
+        tags: further ones, for a run that is new.
 
     Returns:
-        Whether it was done.
+        ``sent``, ``completed`` or ``there already``.
     """
-    try:
-        action()
-    except AwayError as error:
-        print(error)
-    except Exception as error:  # whatever a server may raise
-        away = ask_server()  # so that later jobs need not find out for themselves
-        print(away or f"{one_line(error)}; {otherwise}")
+    digests = run.digests()
+    made = next((each for each in there if _fits(each, digests)), None)
+    for other in there:
+        if other is not made:
+            client.delete_run(other.info.run_id)
+    missing = [part for part in digests if made is None or part not in made.data.tags]
+    if not missing:
+        return "there already"
+    about = about_model(run.model) or (read_json(run.scores) if run.scores else {})
+    facts = {key: about[key] for key in FACTS if key in about}
+    parameters = flat({"train": about.get("settings", {}), **facts, **settings})
+    _, ended, took, machine = run.work()
+    if made is None:
+        run_id = _create(client, run, ended - took, about, {**machine, **tags})
+        log(client, run_id, params=parameters)
     else:
-        return True
-    return False
+        run_id = made.info.run_id
+        complete(client, made, parameters)
+    for part in missing:
+        log(client, run_id, numbers=run.numbers(part))
+        client.log_artifact(run_id, str(run.history if part == "history" else run.scores))
+    log(client, run_id, tags={part: digests[part] for part in missing})
+    client.set_terminated(run_id, "FINISHED", end_time=int(1000 * ended))
+    return "sent" if made is None else "completed"
 
 
-def _environment() -> dict[str, str]:
-    import torch
+def complete(client: Any, made: Any, parameters: Mapping[str, str]) -> list[str]:
+    """Add parameters that a run lacks; MLflow changes none, so those with other values come back."""
+    known = made.data.params
+    log(client, made.info.run_id, params={key: value for key, value in parameters.items() if key not in known})
+    return sorted(key for key, value in parameters.items() if known.get(key, value) != value[:LONGEST_PARAMETER])
 
-    from lookalike.running.machine import device_name, job_device
 
-    hardware, made_of = device_name(job_device()), commit(project_root())
-    return {"commit": made_of, "hardware": hardware, "torch": torch.__version__, "host": platform.node()}
+def log(
+    client: Any,
+    run_id: str,
+    *,
+    numbers: Sequence[Number] = (),
+    params: Mapping[str, str] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    """Send numbers, parameters and tags."""
+    from mlflow.entities import Metric, Param, RunTag
+
+    entities: dict[str, list[Any]] = {
+        "metrics": [Metric(name, value, int(1000 * when), step) for name, value, step, when in numbers],
+        "params": [Param(key, value[:LONGEST_PARAMETER]) for key, value in (params or {}).items()],
+        "tags": [RunTag(key, value) for key, value in (tags or {}).items()],
+    }
+    for kind, values in entities.items():
+        for start in range(0, len(values), AT_ONCE[kind]):
+            client.log_batch(run_id, **{kind: values[start : start + AT_ONCE[kind]]})
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested settings as MLflow's parameters: dotted keys, values as text."""
+    parameters: dict[str, str] = {}
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            parameters |= flat(value, f"{name}.")
+        else:
+            parameters[name] = value if isinstance(value, str) else canonical(value)
+    return parameters
+
+
+def metric_name(name: str) -> str:
+    """Name of a metric as MLflow allows it: ``R@1`` becomes ``R_at_1``."""
+    return name.replace("@", "_at_")
+
+
+def _fits(made: Any, digests: Mapping[str, str]) -> bool:
+    """Whether a run was sent whole, from files of these digests, but for scores that it may lack."""
+    tags = made.data.tags
+    same = all(tags.get(part, digest) == digest for part, digest in digests.items())
+    whole = "history" in tags if "history" in digests else "scores" in tags
+    return bool(made.info.status == "FINISHED" and whole and same)
+
+
+def _create(client: Any, run: Run, began: float, about: Mapping[str, Any], tags: Mapping[str, str]) -> str:
+    """Start a run with its tags and its data set; its id."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    _, recipe, dataset, seed = run.identity.values()
+    tags = {**run.identity, **tags, USER: getpass.getuser(), "mlflow.source.name": f"lookalike {recipe}"}
+    if not run.history and run.model.is_file():
+        tags["training"] = "/".join(run.model.with_suffix("").parts[-3:])
+    experiment = experiment_of(client, run.identity["scale"])
+    name = f"{recipe}-{dataset}-seed{seed}"
+    made = client.create_run(experiment, start_time=int(1000 * began), run_name=name, tags=tags)
+    scores = read_json(run.scores) if run.scores and not run.history else {}
+    if digest := scores.get("episodes_sha256", about.get("data", "")):
+        source = json.dumps({"uri": f"splits/{dataset}.csv"}, allow_nan=False)
+        data = Dataset(dataset, digest[:12], source_type="local", source=source)
+        context = InputTag("mlflow.data.context", "training" if run.history else "evaluation")
+        client.log_inputs(made.info.run_id, [DatasetInput(data, [context])])
+    return str(made.info.run_id)
+
+
+def _history(path: Path) -> Iterator[tuple[int, str, float]]:
+    """Epoch, name and value of each number of a history."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        for line in csv.DictReader(stream):
+            epoch = int(line.pop("epoch"))
+            yield from ((epoch, name, float(value)) for name, value in line.items() if value)

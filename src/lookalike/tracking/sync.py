@@ -1,77 +1,53 @@
-"""Send to MLflow what lies below ``results/`` and is not there, as after a time without a server.
+"""Send all of ``results/``: runs that MLflow does not hold yet, and the rows of tables.
 
-A run is known by its tags `IDENTITY` and the digests of its files: one that is there with the same files stays as it
-is, one that was sent in part or is of older files is replaced. A training that is at work on newer files is left alone.
-The machine and the commit of a run stand in no file, so runs that are sent later carry the tag ``sent`` instead.
+A table is found by a tag of its runs, ``table_avsl_1``, with the labels of the rows that a run fills between bars,
+``| Margin | Margin again |``. What MLflow's page calls a shared view is a tag of the experiment: filter, order and
+columns of the list of runs. Each table gets one under its own name.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from lookalike.files import about_model, read_json
-from lookalike.paths import project_root
-from lookalike.plan.plan import Plan
-from lookalike.plan.results import KINDS, result_file
-from lookalike.plan.scales import scale_and_selection
-from lookalike.plan.timings import seconds, timing_pattern
-from lookalike.settings.layers import Tree, merge
-from lookalike.text import counted
-from lookalike.tracking.client import experiment_of, flat, identity_in, identity_of, is_own, open_client
-from lookalike.tracking.rows import tag
-from lookalike.tracking.sending import (
-    complete,
-    create,
-    end,
-    parameters_of,
-    send_history,
-    send_metrics,
-    send_scores,
-    short_digest,
-)
-from lookalike.tracking.server import ask_server, one_line
-from lookalike.tracking.uses import uses_of, view_of
+from filelock import FileLock
 
-STAGES = {"evaluation": "evaluate", "segmentation": "segment"}  # that make metrics, by the kind of their files
+from lookalike.files import json_text
+from lookalike.parameters import Settings, merge, settings_digest
+from lookalike.paths import project_root
+from lookalike.plan.origin import rebuilding_options
+from lookalike.plan.plan import Plan
+from lookalike.plan.results import MEASURED, Stored, result_file, result_pattern, scoring_of
+from lookalike.plan.scales import scale_and_selection
+from lookalike.text import counted
+from lookalike.tracking.runs import Run, complete, flat, identity_of, log, metric_name, results_folder, run_of, send
+from lookalike.tracking.server import (
+    IDENTITY,
+    Held,
+    ask_server,
+    connect,
+    experiment_of,
+    forgiving,
+    held,
+    one_line,
+)
+
 # A person who waits for the runs to be sent is more patient with a busy server than a job.
 ANSWER_S, REQUEST_S = 10.0, "60"
-DONE = ("sent", "completed", "there already", "at work")
-SENT = {"sent": "later, by lookalike track sync"}
+DONE = ("sent", "completed", "there already")
+LONGEST_TAG = 5000  # characters, of which every version of MLflow keeps all
+VIEW = "mlflow.sharedViewState."  # and the name of the view: a tag of the experiment that MLflow's page reads
+NOTE = "mlflow.note.content"  # Markdown that MLflow's page shows with a run or an experiment
+ABOUT = """\
+Runs of the project **lookalike** at scale `{scale}`: one per recipe, data set and seed. What counts are the files below
+`results/{scale}/`; this is a copy (docs/mlflow.md says more).
 
+The rows of a table, to tick and compare:
 
-@dataclass
-class OnDisk:
-    """Files of one run: of its training, of what measured it, or of both.
-
-    Attributes:
-        files: ``model`` and ``history``, where the run has a training of its own; ``scores``.
-        stage: stage that made the scores.
-    """
-
-    files: dict[str, Path] = field(default_factory=dict)
-    stage: str = ""
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """Its tags `lookalike.tracking.client.IDENTITY`."""
-        return identity_of(next(iter(self.files.values())))
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """Tags of a run that was sent whole."""
-        return {name: short_digest(self.files[name]) for name in ("history", "scores") if name in self.files}
-
-    def times(self, stage: str, file: str) -> tuple[float, float]:
-        """When a stage ended, and how many seconds it took as far as that is known."""
-        scale, recipe, dataset, seed = self.identity.values()
-        measured = timing_pattern(stage).format(recipe=recipe, dataset=dataset, seed=seed)
-        return self.files[file].stat().st_mtime, seconds(_results() / scale / measured) or 0.0
+"""
 
 
 def sync(base: Tree, overlay: Tree) -> Iterator[str]:
@@ -91,141 +67,69 @@ def sync(base: Tree, overlay: Tree) -> Iterator[str]:
         raise ValueError(away)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", REQUEST_S)
     try:
-        yield from _sync(open_client(), base, overlay)
+        client = connect(ask=False)
+        for scale in sorted(path.name for path in results_folder().glob("*") if path.is_dir()):
+            if runs := runs_on_disk(scale):
+                yield _sync(client, scale, runs, _plan_of(scale, base, overlay, runs))
     except ValueError:
         raise  # a mistake in params/ or the overlay
     except Exception as error:  # whatever a server may raise
         raise ValueError(f"{ask_server() or one_line(error)}; what was sent stays, calling again goes on") from error
 
 
-def _sync(client: Any, base: Tree, overlay: Tree) -> Iterator[str]:
-    for scale in sorted(path.name for path in _results().glob("*") if path.is_dir()):
-        if runs := runs_on_disk(scale):
-            plan = _plan_of(scale, base, overlay, runs)
-            done = Counter(send_run(client, known, run, plan) for known in [_known(client, scale)] for run in runs)
-            tables = _tag_tables(client, scale, plan) if plan else 0
-            unknown = "" if plan else "; its --configfile would tell the settings of evaluations and rows of tables"
-            told = ", ".join(f"{done[word]:,} {word}" for word in DONE if done[word])
-            yield f"{scale}: {counted(len(runs), 'run')}: {told}; {counted(tables, 'table')}{unknown}"
-
-
-def runs_on_disk(scale: str) -> list[OnDisk]:
+def runs_on_disk(scale: str) -> list[Run]:
     """Runs with results of one scale, in the order of their names."""
-    runs: dict[tuple[str, ...], OnDisk] = {}
-    for kind, name in (("model", "model"), ("history", "history"), *((kind, "scores") for kind in STAGES)):
-        _, folder, ending = KINDS[kind]
-        for path in sorted((_results() / scale / folder).glob(f"*/*/seed*{ending}")):
-            run = runs.setdefault(identity_in(identity_of(path)), OnDisk())
-            run.files[name] = path
-            run.stage = STAGES.get(kind, run.stage)
-    whole = [run for run in runs.values() if "scores" in run.files or {"model", "history"} <= run.files.keys()]
-    return sorted(whole, key=lambda run: identity_in(run.identity))
+    kinds = [result_pattern(kind).format(recipe="*", dataset="*", seed="*") for kind in ("history", *MEASURED.values())]
+    files = [path for kind in kinds for path in (results_folder() / scale).glob(kind)]
+    found = sorted({tuple(identity_of(path).values()) for path in files})
+    runs = [run_of(dict(zip(IDENTITY, each, strict=True)), list(MEASURED)) for each in found]
+    return [run for run in runs if run.history or run.scores]
 
 
-def send_run(client: Any, known: Mapping[tuple[str, ...], Any], run: OnDisk, plan: Plan | None) -> str:
-    """Send one run, unless it is there.
+def tag_table(plan: Plan, table: str) -> None:
+    """Tag the runs behind a table, and save its view. A failing server is one line and changes no result.
 
     Args:
-        client: client of MLflow.
-        known: what MLflow holds of the scale and this user, by the values of `IDENTITY`.
-        run: files of the run on disk.
-        plan: plan of the scale, ``None`` if its overlay is not there.
-
-    Returns:
-        What was done: ``sent`` or ``completed``; nothing where it is ``there already``, or ``at work``.
+        plan: plan of the call.
+        table: name of the table.
     """
-    there: Any = known.get(identity_in(run.identity))
-    if there and _is_at_work(there, run):
-        return "at work"
-    digests, tags = run.digests, there.data.tags if there and there.info.status == "FINISHED" else {}
-    missing = [name for name, digest in digests.items() if tags.get(name) != digest]
-    if not missing:
-        return "there already"
-    if missing == ["scores"] and "history" in digests and "scores" not in tags:
-        complete(client, there, _parameters(run, plan))
-        _send_scores(client, there.info.run_id, run)
-        return "completed"
-    made = _create(client, run, plan)
-    if "history" in run.files:
-        ended, seconds = run.times("train", "history")
-        send_history(client, made, run.files["history"], when=ended)
-        send_metrics(client, made, {"seconds/train": seconds} if seconds else {}, when=ended)
-    if "scores" in run.files:
-        _send_scores(client, made, run)
-    end(client, made, run.times(*_work(run))[0])
-    return "sent"
+    with forgiving(f"the runs of {table} are not all tagged"):
+        client = connect()
+        _tag_table(client, plan, table, held(client, plan.folder))
 
 
-def _is_at_work(there: Any, run: OnDisk) -> bool:
-    """Whether a run is a training that has begun after files here were written, and has not ended.
-
-    One that has begun before them has made them, and MLflow was away at its end. Others are sent in one go.
-    """
-    began_s = there.info.start_time / 1000
-    older = any(run.files[name].stat().st_mtime < began_s for name in run.digests)
-    return there.info.status == "RUNNING" and older and not {"sent", "training"} & there.data.tags.keys()
-
-
-def _create(client: Any, run: OnDisk, plan: Plan | None) -> str:
-    ended, seconds = run.times(*_work(run))
-    scores = read_json(run.files["scores"]) if "scores" in run.files else {}
-    shared = {} if "history" in run.files else _training(run, plan)
-    return create(
-        client,
-        run.identity,
-        _parameters(run, plan),
-        context="training" if "history" in run.files else "evaluation",
-        tags=SENT | shared,
-        start=ended - seconds,
-        digest="" if "history" in run.files else scores.get("episodes_sha256", scores.get("data", "")),
-    )
+def _sync(client: Any, scale: str, runs: Sequence[Run], plan: Plan | None) -> str:
+    """Send the runs of one scale and tag those behind its tables; the line about it."""
+    there = held(client, scale)
+    done = Counter(_send_later(client, run, there, plan) for run in runs)
+    told = ", ".join(f"{done[word]:,} {word}" for word in DONE if done[word])
+    line = f"{scale}: {counted(len(runs), 'run')}: {told}; "
+    if plan is None:
+        return f"{line}its --configfile would tell the settings of evaluations and rows of tables"
+    tables, there = 0, held(client, scale)
+    for path in sorted((results_folder() / scale / "tables").glob("*.csv")):
+        with suppress(KeyError, ValueError):  # of a table that params/ no longer holds
+            _tag_table(client, plan, path.stem, there)
+            tables += 1
+    return f"{line}{counted(tables, 'table')}"
 
 
-def _work(run: OnDisk) -> tuple[str, str]:
-    """Stage and file that say when the work of a run was done."""
-    return ("train", "history") if "history" in run.files else (run.stage, "scores")
-
-
-def _send_scores(client: Any, made: str, run: OnDisk) -> None:
-    ended, seconds = run.times(run.stage, "scores")
-    send_metrics(client, made, {f"seconds/{run.stage}": seconds} if seconds else {}, when=ended)
-    send_scores(client, made, run.files["scores"], when=ended)
-
-
-def _model(run: OnDisk, plan: Plan | None) -> Path:
-    """File of the training behind a run; one that is not there if that is unknown."""
+def _send_later(client: Any, run: Run, there: Held, plan: Plan | None) -> str:
     scale, recipe, dataset, seed = run.identity.values()
-    path = _results() / scale / KINDS["model"][1] / recipe / dataset / f"seed{seed}{KINDS['model'][2]}"
-    if path.is_file() or plan is None:
-        return path
-    try:
-        return _results() / scale / result_file(plan, "model", recipe, dataset, int(seed))
-    except (KeyError, ValueError):  # a recipe or a data set that params/ no longer holds
-        return path
-
-
-def _training(run: OnDisk, plan: Plan | None) -> dict[str, str]:
-    model = _model(run, plan)
-    return {"training": "/".join(model.with_suffix("").parts[-3:])} if model.is_file() else {}
-
-
-def _parameters(run: OnDisk, plan: Plan | None) -> dict[str, str]:
-    """Of the training, as its file says, and of the stage that measured it, as ``params/`` says."""
-    about = about_model(_model(run, plan))
-    if not about and "scores" in run.files:
-        about = read_json(run.files["scores"])
-    parameters = parameters_of(about)
+    settings: dict[str, Any] = {}
     if plan is not None and run.stage:
         with suppress(KeyError, ValueError):  # of a recipe or a data set that params/ no longer holds
-            parameters |= flat({run.stage: plan.deciding(run.identity["recipe"], run.identity["dataset"])[run.stage]})
-    return parameters
+            settings = {run.stage: plan.settings(recipe, dataset)[run.stage]}
+            shared = results_folder() / scale / result_file(plan, "model", recipe, dataset, int(seed))
+            run = run_of(run.identity, [run.stage], shared)
+    tags = {"sent": "later, by lookalike track sync"}
+    return send(client, run, there.get(tuple(run.identity.values()), []), settings, tags)
 
 
-def _plan_of(scale: str, base: Tree, overlay: Tree, runs: list[OnDisk]) -> Plan | None:
-    """What ``params/`` says of a folder of results, with the seeds that are there; ``None`` if its overlay is not."""
+def _plan_of(scale: str, base: Settings, overlay: Settings, runs: Sequence[Run]) -> Plan | None:
+    """The plan of a folder of results, with the seeds that are there; ``None`` if its overlay is not."""
     name, selection = scale_and_selection(scale)
-    seeds = sorted({int(run.identity["seed"]) for run in runs})
-    given = {"seeds": seeds, "selection": selection}
+    given = {"seeds": sorted({int(run.identity["seed"]) for run in runs}), "selection": selection}
     if overlay.get("name") == name:
         return Plan(merge(base, overlay) | given)
     if (project_root() / "params" / "scales" / f"{name}.yaml").is_file():
@@ -233,29 +137,58 @@ def _plan_of(scale: str, base: Tree, overlay: Tree, runs: list[OnDisk]) -> Plan 
     return None
 
 
-def _tag_tables(client: Any, scale: str, plan: Plan) -> int:
-    """Tag the runs behind the tables that are there; how many these are."""
-    done = 0
-    for path in sorted((_results() / scale / "tables").glob("*.csv")):
-        try:
-            view, uses = view_of(plan, path.stem), uses_of(plan, path.stem)
-        except (KeyError, ValueError):
-            continue  # a table that params/ no longer holds
-        tag(client, scale, view, uses)
-        done += 1
-    return done
+def _tag_table(client: Any, plan: Plan, table: str, there: Held) -> None:
+    rows: dict[Stored, list[str]] = {}  # by run the labels of the rows that it fills
+    for row in plan.runs_of(table).to_dict("records"):
+        labels = rows.setdefault(scoring_of(plan, row["recipe"], row["dataset"], row["seed"]), [])
+        labels += [row["label"].replace("|", "/")]
+    for (recipe, dataset, seed), labels in rows.items():
+        for run in there.get((plan.folder, recipe, dataset, str(seed)), [])[:1]:
+            outdated = complete(
+                client, run, flat({key: each for key, each in plan.settings(recipe, dataset).items() if each})
+            )
+            tags = {
+                **_tags(plan, recipe, dataset, seed),
+                f"table_{table}": f"| {' | '.join(dict.fromkeys(labels))} |"[:LONGEST_TAG],
+                "outdated": ", ".join(outdated)[:LONGEST_TAG],
+            }
+            before = run.data.tags
+            log(client, run.info.run_id, tags={key: tag for key, tag in tags.items() if before.get(key, "") != tag})
+    _save_view(client, plan, table)
 
 
-def _known(client: Any, scale: str) -> dict[tuple[str, ...], Any]:
-    """What MLflow holds of a scale and this user, by the values of `IDENTITY`; of several the newest."""
-    experiment, token, newest = experiment_of(client, scale), None, dict[tuple[str, ...], Any]()
-    while token is None or token:
-        page = client.search_runs([experiment], max_results=1000, page_token=token)
-        for run in filter(is_own, page):
-            newest.setdefault(identity_in(run.data.tags), run)
-        token = page.token or ""
-    return newest
+def _tags(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:
+    """Digest of the settings that decide a result, its paper, the data set that it stands for, and how to repeat it."""
+    file = f"results/{plan.folder}/{result_file(plan, 'metrics', recipe, dataset, seed)}"
+    return {
+        "settings": settings_digest(plan.settings(recipe, dataset, plan.last_stage(recipe))),
+        "paper": plan.paper_of(recipe),
+        "stands_for": plan.datasets[dataset].stands_for or "",
+        NOTE: f"Made by `snakemake --cores all {file}{rebuilding_options(plan)}`",
+    }
 
 
-def _results() -> Path:
-    return project_root() / "results"
+def _save_view(client: Any, plan: Plan, table: str) -> None:
+    """Save the view of a table, its metrics as columns, best first, and link it in the experiment's description."""
+    entry = plan.table(table)
+    checkpoint = "last" if entry.get("checkpoint") == "last" else "best"
+    columns = [f"metrics.`{checkpoint}/{metric_name(metric)}`" for metric in entry["metrics"]]
+    view = {
+        "searchFilter": f"tags.table_{table} LIKE '%'",
+        "orderByKey": columns[0],
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "modelVersionFilter": "All Runs",
+        "datasetsFilter": [],
+        "selectedColumns": ["attributes.`Dataset`", *columns, f"tags.`table_{table}`"],
+    }
+    experiment = experiment_of(client, plan.folder)
+    with FileLock(project_root() / ".snakemake" / "mlflow_tags.lock"):  # of tables that are assembled at the same time
+        before = client.get_experiment(experiment).tags
+        tables = sorted({table, *(key.removeprefix(VIEW) for key in before if key.startswith(VIEW))})
+        links = [f"[{each}](#/experiments/{experiment}/runs?viewStateShareKey={each})" for each in tables]
+        tags = {VIEW + table: json_text(view, where=table), NOTE: ABOUT.format(scale=plan.folder) + ", ".join(links)}
+        for key in tags:
+            if before.get(key) != tags[key]:
+                client.set_experiment_tag(experiment, key, tags[key])

@@ -48,7 +48,6 @@ def fit(
     measure: Measure,
     resume: ResumeFile,
     device: torch.device,
-    after_epoch: Callable[[Mapping[str, float]], None] = lambda line: None,
     keep: int | None = None,
 ) -> Fit:
     """Train a model, from where an earlier attempt was killed if there was one.
@@ -66,7 +65,6 @@ def fit(
         measure: gives retrieval metrics of the model as it is; ``R@1`` chooses the best epoch.
         resume: file that keeps the state between epochs.
         device: device to train on.
-        after_epoch: called with each line of the history.
         keep: epoch whose state is kept as the best, whatever ``measure`` says; no metric then ends the training.
 
     Returns:
@@ -117,7 +115,6 @@ def fit(
         earlier = [old["R@1"] for old in fitted.history[:-1] if "R@1" in old]
         if epoch + 1 == keep if keep is not None else line.get("R@1", -1) > max(earlier, default=-1):
             fitted.best, fitted.best_epoch = fitted.last, epoch + 1
-        after_epoch(line)
         ends = last_epoch or (keep is None and _is_hopeless(fitted, budget))
         if not ends:
             resume.hold(
