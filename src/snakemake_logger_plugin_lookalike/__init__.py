@@ -1,10 +1,8 @@
-"""Show a call of this project as a person wants to see it, and let its command line mean what it says.
+"""Show a call of this project in few lines, and let its command line mean what it says.
 
-Snakemake imports its plugins before it parses the command line, the only hook that early: here targets at the end of
-the line are moved to its front (list options such as ``--resources`` swallow every word after them), and a call from a
-sub-folder is one of the project. All of this only in a project whose default profile chooses this plugin as its
-logger; the calls of others are left alone, though the package is installed beside them. What the surroundings of such a
-call lack is looked after here, too, before Snakemake and its jobs miss it.
+Snakemake imports its plugins before it parses the command line. So targets behind list options are moved to its front
+here (``--resources`` swallows every word after it), a call from a sub-folder becomes one of the project, and what its
+surroundings lack is looked after. All of this only in projects whose default profile chooses this plugin as its logger.
 """
 
 from __future__ import annotations
@@ -13,12 +11,12 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from lookalike.parameters import read_yaml
 from lookalike.running.surroundings import prepare, require_writable
-from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first
+from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first, values_of
 from snakemake_logger_plugin_lookalike.handler import LogHandler
-from snakemake_logger_plugin_lookalike.settings import LogHandlerSettings
 
-__all__ = ["LogHandler", "LogHandlerSettings", "targets_first"]
+__all__ = ["LogHandler", "targets_first"]
 
 
 def _prepare() -> None:
@@ -29,14 +27,16 @@ def _prepare() -> None:
     root = asking_project(sys.argv[1:], here)
     if root is None:
         return
+    arguments = targets_first(sys.argv[1:])
     try:
         for line in prepare(root):
             print(line, file=sys.stderr)
         if not {"-h", "--help", "-v", "--version"} & {*sys.argv}:
             require_writable(root)
+            for name in values_of(("--configfile", "--configfiles"), arguments):
+                read_yaml(Path(name))  # Snakemake says neither which file is broken nor where
     except ValueError as error:
         sys.exit(str(error))
-    arguments = targets_first(sys.argv[1:])
     if not has_snakefile(here) and not {"-s", "-d"} & {word[:2] for word in arguments if not word.startswith("--")}:
         print(f"No Snakefile in here: working in {root}, from where targets are named.", file=sys.stderr)
         arguments += ["--snakefile", str(root / "Snakefile"), "--directory", str(root)]

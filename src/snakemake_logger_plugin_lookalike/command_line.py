@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,15 @@ PROFILE = "profiles/default/config.yaml"
 # What a word of each list option looks like to Snakemake; anything else behind it is a target.
 _ASSIGNMENT = re.compile(r"[A-Za-z_][\w-]*=")
 _FILE = re.compile(r"(?!results/).*\.(ya?ml|json)$")  # metrics are JSON, too, and can be asked for
-_RULE = re.compile(r"^\s*rule (?=\w+:)", re.MULTILINE)
 OWN_WORDS = {
-    "--resources": _ASSIGNMENT,
-    "--res": _ASSIGNMENT,
-    "--config": _ASSIGNMENT,
-    "-C": _ASSIGNMENT,
-    "--configfile": _FILE,
-    "--configfiles": _FILE,
+    **dict.fromkeys(("--resources", "--res", "--config", "-C"), _ASSIGNMENT),
+    **dict.fromkeys(("--configfile", "--configfiles"), _FILE),
 }
+_RULE = re.compile(r"^\s*rule (?=\w+:)", re.MULTILINE)
 
 
 def targets_first(arguments: list[str]) -> list[str]:
-    """Return the command line with the targets that a list option would swallow moved to its front."""
+    """The command line with the targets that a list option would swallow moved to its front."""
     kept: list[str] = []
     targets: list[str] = []
     own_words = None
@@ -43,21 +40,14 @@ def targets_first(arguments: list[str]) -> list[str]:
 
 
 def asking_project(arguments: list[str], here: Path) -> Path | None:
-    """Folder of the project that a call is for, if the project asks for this plugin.
+    """Folder of the project that a call is for; ``None`` if its default profile does not choose this plugin.
 
-    Args:
-        arguments: of the call, without the program's name.
-        here: working directory of the call.
-
-    Returns:
-        The folder of the Snakefile that the call names, else the nearest one from ``here`` upwards with a Snakefile;
-        ``None`` if its default profile does not choose this plugin as its logger.
+    It is the folder of the Snakefile that is named, else the nearest one with a Snakefile, from ``here`` upwards.
     """
-    named = _value_of(("--snakefile", "-s"), arguments)
-    if named is not None:
-        root: Path | None = (here / named).parent
+    if named := values_of(("--snakefile", "-s"), arguments):
+        root: Path | None = (here / named[0]).parent
     else:
-        start = here / (_value_of(("--directory", "-d"), arguments) or "")
+        start = here.joinpath(*values_of(("--directory", "-d"), arguments)[:1])
         root = next((folder for folder in (start, *start.parents) if has_snakefile(folder)), None)
     return root if root is not None and _asks(root) else None
 
@@ -67,17 +57,18 @@ def has_snakefile(folder: Path) -> bool:
     return any((folder / name).is_file() for name in SNAKEFILES)
 
 
-def config_files(arguments: list[str]) -> list[str]:
-    """Words that stand behind ``--configfile``."""
-    files: list[str] = []
-    option = ""
+def values_of(options: Sequence[str], arguments: list[str]) -> list[str]:
+    """Words that stand behind some options."""
+    values: list[str] = []
+    behind = False
     for word in arguments:
         if word.startswith("-"):
-            option, _, value = word.partition("=")
-            files += [value] if value and option in ("--configfile", "--configfiles") else []
-        elif option in ("--configfile", "--configfiles"):
-            files.append(word)
-    return files
+            option, equals, value = word.partition("=")
+            behind = option in options
+            values += [value] if behind and equals else []
+        elif behind:
+            values.append(word)
+    return values
 
 
 def targets_of(root: Path) -> list[str]:
@@ -85,14 +76,6 @@ def targets_of(root: Path) -> list[str]:
     files = [root / "Snakefile", *sorted((root / "workflow" / "rules").glob("*.smk"))]
     rules = [block for file in files if file.is_file() for block in _RULE.split(file.read_text(encoding="utf-8"))[1:]]
     return [block.partition(":")[0] for block in rules if "{wildcards." not in block]
-
-
-def _value_of(options: tuple[str, ...], arguments: list[str]) -> str | None:
-    for position, word in enumerate(arguments):
-        option, equals, value = word.partition("=")
-        if option in options:
-            return value if equals else next(iter(arguments[position + 1 :]), None)
-    return None
 
 
 def _asks(root: Path) -> bool:

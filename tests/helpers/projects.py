@@ -71,7 +71,7 @@ class Project:
 
     def run(self, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a call that prints what Snakemake prints: every job, with its files and reason."""
-        return self.typed(line, SNAKEMAKE_LOGGER_LOOKALIKE_FULL="true", **environment)
+        return self.typed(f"--printshellcmds {line}", **environment)
 
     def typed(self, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a call as a person does, who sees what the project shows."""

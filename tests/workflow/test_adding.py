@@ -131,7 +131,7 @@ def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
     call(copy, "--cores 2 -- data/splits/figurines_aviary.csv")
     with (copy.root / "data/splits/figurines_aviary.csv").open() as stream:
         assert {row["role"] for row in csv.DictReader(stream)} == {"train", "test"}
-    planned = call(copy, "-n --cores 2 --logger-lookalike-full rates --config scale=fair")
+    planned = call(copy, "-n --cores 2 --printshellcmds rates --config scale=fair")
     assert "for compared_ntxent on figurines_birds, seed 101" in planned
     planned = call(copy, "-n --cores 2 -- results/mini/metrics/wide_margin/figurines_aviary/seed0.json")
     assert "Train wide_margin on figurines_aviary" in planned

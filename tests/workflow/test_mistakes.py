@@ -42,7 +42,7 @@ DRY_RUNS = {
     "a file of no scale": ("-n results/mni/tables/avsl_1.csv", r"^no target 'results/mni/tables/avsl_1\.csv'\."),
     "an overlay that is not there": (
         "-n --configfile onw.yaml",
-        r"^onw\.yaml does not exist, did you mean 'own\.yaml'\?",
+        r"^onw\.yaml does not exist, did you mean 'own'\?",
     ),
     "an overlay with the name of a study": (
         "-n --configfile study.yaml",
