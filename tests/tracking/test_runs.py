@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from lookalike.files import write_json
-from lookalike.tracking import copies_of, copy_of, metric_name, send_finished
-from lookalike.tracking.runs import identity_of
+from lookalike.tracking import send_finished
+from lookalike.tracking.runs import identity_of, metric_name
 from tracked import IDENTITY, closed_port, finish, make_runs, result, runs_in, silent_server
 
 # One process imports, and forks one that sends a run for each recipe, as a call's parent does for its jobs.
@@ -190,14 +190,3 @@ def test_a_run_is_named_by_where_its_results_lie():
         "dataset": "d",
         "seed": "12",
     }
-
-
-@pytest.mark.slow
-def test_a_run_is_read_back_by_its_id_and_by_its_tags(uri, params):
-    send_finished("evaluate", write_scores(params.parent), model="", settings=SETTINGS)
-    copy = copy_of(runs_in(uri)["margin"].info.run_id)
-    assert copy.parameters["evaluate.scoring.name"] == "cosine"
-    assert copy.tags.items() >= IDENTITY.items()
-    assert copies_of([IDENTITY, IDENTITY | {"seed": "1"}, IDENTITY | {"scale": "ci"}]) == [copy, None, None]
-    with pytest.raises(ValueError, match="0000 not found"):
-        copy_of("0" * 32)

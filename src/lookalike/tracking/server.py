@@ -17,9 +17,8 @@ import sqlite3
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -52,24 +51,9 @@ class AwayError(Exception):
     """Nobody answers at the address of MLflow; the message is one line that says what to do."""
 
 
-@dataclass(frozen=True)
-class Copy:
-    """One run as MLflow holds it: its id, tags, parameters, and its last metrics by MLflow's names."""
-
-    id: str
-    tags: dict[str, str]
-    parameters: dict[str, str]
-    metrics: dict[str, float]
-
-
 def tracking_uri() -> str:
     """Address of MLflow: ``MLFLOW_TRACKING_URI``, else the SQLite file that ``mlflow ui`` opens here by itself."""
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
-
-
-def is_tracked() -> bool:
-    """Whether there is anything to ask: a server is named, or the file of this project exists."""
-    return bool(os.environ.get("MLFLOW_TRACKING_URI")) or Path(tracking_uri().removeprefix("sqlite:///")).is_file()
 
 
 def ask_server(within: float = ANSWER_S) -> str:
@@ -177,33 +161,6 @@ def held(client: Any, scale: str, identity: Mapping[str, str] | None = None) -> 
                 found.setdefault(tuple(run.data.tags.get(name, "") for name in IDENTITY), []).append(run)
         token = page.token or ""
     return found
-
-
-def copy_of(run_id: str) -> Copy:
-    """The run with an id, as MLflow holds it.
-
-    Raises:
-        ValueError: if there is none, or no MLflow.
-    """
-    if not is_tracked():
-        raise ValueError(without_password(f"MLflow run {run_id}: nothing is tracked at {tracking_uri()}"))
-    try:
-        return _copy(connect().get_run(run_id))
-    except Exception as error:  # whatever a server may raise
-        place = "" if isinstance(error, AwayError) else f" ({tracking_uri()})"
-        raise ValueError(without_password(f"MLflow run {run_id}: {str(error).splitlines()[0]}{place}")) from None
-
-
-def copies_of(identities: Iterable[Mapping[str, str]]) -> list[Copy | None]:
-    """Runs as MLflow holds them, by their tags `IDENTITY`; ``None`` for those it does not know."""
-    client = connect()
-    found = [next(iter(held(client, each["scale"], each).values()), [None]) for each in identities]
-    return [None if run is None else _copy(run) for run, *_ in found]
-
-
-def _copy(run: Any) -> Copy:
-    tags = {key: value for key, value in run.data.tags.items() if not key.startswith("mlflow.")}
-    return Copy(run.info.run_id, tags, dict(run.data.params), dict(run.data.metrics))
 
 
 @contextmanager
