@@ -99,7 +99,7 @@ def make_training(plan: Plan, folder: Path) -> dict[str, Any]:
     return {
         **files,
         "job": {"stage": "train", "outputs": outputs, "inputs": [], "code": "", "settings": ""},
-        "settings": plan.settings(RECIPE, DATASET)["train"],
+        "settings": plan.deciding(RECIPE, DATASET)["train"],
         "seed": 0,
         "code": "",
         "tracked": True,

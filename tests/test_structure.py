@@ -57,7 +57,7 @@ def test_no_circle_of_folders_and_no_more_rooms_than_fit_a_head():
 def test_the_drawn_data_sets_and_the_view_of_a_call_need_next_to_nothing_of_the_rest():
     found = arrows()
     assert found["figurines"] == set()
-    assert found["snakemake_logger_plugin_lookalike"] == {"lookalike.parameters", "lookalike.running", "lookalike.text"}
+    assert found["snakemake_logger_plugin_lookalike"] == {"lookalike.running", "lookalike.settings", "lookalike.text"}
 
 
 def test_papers_do_not_know_each_other():

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lookalike.command import main
-from lookalike.settings.call import Configuration
-from lookalike.settings.files import read
 from lookalike.files import write_json
+from lookalike.settings.files import read
 from lookalike.stages.track import track
 from tracked import closed_port, make_runs, mlflow_server, result, runs_in
 

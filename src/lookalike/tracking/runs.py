@@ -24,12 +24,12 @@ from typing import Any
 
 from lookalike.files import about_model, read_json
 from lookalike.metrics.names import CHECKPOINTS
-from lookalike.parameters import canonical
 from lookalike.paths import project_root
 from lookalike.plan.results import MEASURED, result_pattern
 from lookalike.plan.timings import seconds, timing_pattern
 from lookalike.running.records import read_record
-from lookalike.running.repository import commit
+from lookalike.running.versions import commit
+from lookalike.settings.layers import canonical
 from lookalike.tracking.server import IDENTITY, USER, connect, experiment_of, forgiving, held
 
 FACTS = ("seed", "code", "classes", "data", "weights", "selected_epoch")  # of a model's file, beside its settings

@@ -16,12 +16,12 @@ from typing import Any
 from filelock import FileLock
 
 from lookalike.files import json_text
-from lookalike.parameters import Settings, merge, settings_digest
 from lookalike.paths import project_root
 from lookalike.plan.origin import rebuilding_options
 from lookalike.plan.plan import Plan
 from lookalike.plan.results import MEASURED, Stored, result_file, result_pattern, scoring_of
 from lookalike.plan.scales import scale_and_selection
+from lookalike.settings.layers import Tree, merge, settings_digest
 from lookalike.text import counted
 from lookalike.tracking.runs import Run, complete, flat, identity_of, log, metric_name, results_folder, run_of, send
 from lookalike.tracking.server import (
@@ -119,14 +119,14 @@ def _send_later(client: Any, run: Run, there: Held, plan: Plan | None) -> str:
     settings: dict[str, Any] = {}
     if plan is not None and run.stage:
         with suppress(KeyError, ValueError):  # of a recipe or a data set that params/ no longer holds
-            settings = {run.stage: plan.settings(recipe, dataset)[run.stage]}
+            settings = {run.stage: plan.deciding(recipe, dataset)[run.stage]}
             shared = results_folder() / scale / result_file(plan, "model", recipe, dataset, int(seed))
             run = run_of(run.identity, [run.stage], shared)
     tags = {"sent": "later, by lookalike track sync"}
     return send(client, run, there.get(tuple(run.identity.values()), []), settings, tags)
 
 
-def _plan_of(scale: str, base: Settings, overlay: Settings, runs: Sequence[Run]) -> Plan | None:
+def _plan_of(scale: str, base: Tree, overlay: Tree, runs: Sequence[Run]) -> Plan | None:
     """The plan of a folder of results, with the seeds that are there; ``None`` if its overlay is not."""
     name, selection = scale_and_selection(scale)
     given = {"seeds": sorted({int(run.identity["seed"]) for run in runs}), "selection": selection}
@@ -145,7 +145,7 @@ def _tag_table(client: Any, plan: Plan, table: str, there: Held) -> None:
     for (recipe, dataset, seed), labels in rows.items():
         for run in there.get((plan.folder, recipe, dataset, str(seed)), [])[:1]:
             outdated = complete(
-                client, run, flat({key: each for key, each in plan.settings(recipe, dataset).items() if each})
+                client, run, flat({key: each for key, each in plan.deciding(recipe, dataset).items() if each})
             )
             tags = {
                 **_tags(plan, recipe, dataset, seed),
@@ -161,7 +161,7 @@ def _tags(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:
     """Digest of the settings that decide a result, its paper, the data set that it stands for, and how to repeat it."""
     file = f"results/{plan.folder}/{result_file(plan, 'metrics', recipe, dataset, seed)}"
     return {
-        "settings": settings_digest(plan.settings(recipe, dataset, plan.last_stage(recipe))),
+        "settings": settings_digest(plan.deciding(recipe, dataset, plan.last_stage(recipe))),
         "paper": plan.paper_of(recipe),
         "stands_for": plan.datasets[dataset].stands_for or "",
         NOTE: f"Made by `snakemake --cores all {file}{rebuilding_options(plan)}`",
