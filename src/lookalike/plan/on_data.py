@@ -246,7 +246,7 @@ class RecipesOnData:
             learned = self.datasets[self.datasets[dataset].trained_on or dataset]
             stated = self._stated_recipe(recipe)
             published = stated.trained_on or learned.stands_for
-            layers = [layer.values for layer in (*stated.every, *self._scale.layers)]
+            layers = [layer.values for layer in (*stated.layers, *self._scale.layers)]
             has_own = stated.level != "recommended" or any(published in each.get("per_dataset", ()) for each in layers)
             self._values_of[recipe, dataset] = published if has_own else None
         return self._values_of[recipe, dataset]

@@ -1,9 +1,9 @@
 """Recipes as ``params/recipes`` states them, and what lies over them on a data set at a scale.
 
 The layers, each over those before it: ``params/defaults.yaml``; the defaults of the recipe's file; the recipes that it
-is ``like``, the first one first, and itself; what ``fidelity`` sets; the scale, or overlays; the chosen rates; the
-point of a sweep; the scale's sizes of what all these come to. Values for a published data set lie right above the
-layer that they stand in: what a recipe states itself holds on every data set.
+is ``like``, the first one first, and itself; the point of a sweep, or the option of fidelity that it tries; what
+``fidelity`` sets; the scale, or overlays; the chosen rates; the scale's sizes of what all these come to. Values for a
+published data set lie right above the layer that they stand in: what a recipe states itself holds on every data set.
 """
 
 from __future__ import annotations
@@ -33,25 +33,18 @@ class StatedRecipe:
         paper: file that defines it.
         layers: below the scale's.
         like: the recipe that it starts from, if any.
-        over: above the scale's and the chosen rates: of a point of a sweep what it varies.
         level: whose side is taken where paper and released code disagree.
     """
 
     paper: str
     layers: tuple[Layer, ...]
     like: str | None = None
-    over: tuple[Layer, ...] = ()
     level: str = "recommended"
-
-    @property
-    def every(self) -> tuple[Layer, ...]:
-        """Its layers, those of a sweep last."""
-        return self.layers + self.over
 
     @property
     def trained_on(self) -> str | None:
         """Published data set that it names to learn from, ``None`` where it learns where it is tested."""
-        named = [layer.values["segment"] for layer in self.every if layer.values.get("segment")]
+        named = [layer.values["segment"] for layer in self.layers if layer.values.get("segment")]
         return next((section["trained_on"] for section in reversed(named) if "trained_on" in section), None)
 
 
@@ -138,13 +131,12 @@ def layers_on(recipe: StatedRecipe, published: str | None, terms: Terms) -> list
     if recipe.level != "recommended":
         options = fidelity.overrides(recipe.paper, recipe.level, laid(below))
         below += _on_dataset([Layer(f"params/fidelity/{recipe.paper}.yaml, {recipe.level}", options)], published)
-    over = list(_on_dataset(recipe.over, published))
-    own = laid([*below, *over])
+    own = laid(below)
     scale = list(_on_dataset(terms.layers, published))
     if own.get("segment") is None:  # a scale cuts episodes, it does not ask for any
         scale = [Layer(origin, {key: values[key] for key in values if key != "segment"}) for origin, values in scale]
-    rates = list(terms.rates(part_of(laid([*below, *scale, *over]), "train")))
-    layers = [*below, *scale, *rates, *over]
+    layers = [*below, *scale]
+    layers += terms.rates(part_of(laid(layers), "train"))
     dim = part_of(part_of(own, "train"), "embedding").get("dim")
     layers.append(Layer(f"{terms.file}, embedding_dims", _sized(part_of(laid(layers), "train"), dim, terms.sizes)))
     layers.append(Layer("whole groups of the sampler", _in_whole_groups(part_of(laid(layers), "train"))))

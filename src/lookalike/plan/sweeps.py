@@ -126,22 +126,23 @@ def _points(
     points = []
     for combination in itertools.product(*axes):
         by_axis = {choice.axis: choice.value for choice in combination}
-        recipe, over = start, list[Layer]()
+        recipe, varied = start, list[Layer]()
         for choice in combination:
             where = f"{source}.axes.{choice.axis}.{choice.value}"
             if (like := choice.stated.like) is not None:
                 require_known(f"{where}.like", like, recipes)
-                if recipe or over:
+                if recipe or varied:
                     raise ValueError(
                         f"{where}.like: only the first axis chooses recipes, and only where the sweep starts from none"
                     )
                 recipe = recipes[like]
-            over.append(Layer(where, choice.stated.dump()))
+            varied.append(Layer(where, choice.stated.dump()))
             for axis, layers in choice.stated.where.items():
                 if axis in by_axis and by_axis[axis] in layers:
-                    over.append(Layer(f"{where}.where.{axis}.{by_axis[axis]}", layers[by_axis[axis]].dump()))
+                    varied.append(Layer(f"{where}.where.{axis}.{by_axis[axis]}", layers[by_axis[axis]].dump()))
         named = "_".join([name, *(re.sub(r"[^a-z0-9]+", "_", str(value).lower()) for value in by_axis.values())])
-        stated = replace(recipe or StatedRecipe(family, ()), paper=family, over=tuple(over))
+        base = recipe or StatedRecipe(family, ())
+        stated = replace(base, paper=family, layers=(*base.layers, *varied))
         points.append(Point(named, by_axis, stated))
     return tuple(points)
 

@@ -54,7 +54,6 @@ def trivial_rows(
             paper="comparison",
             layers=(*base.layers, *map(_protocol, first.layers)),
             like=None,
-            over=tuple(map(_protocol, first.over)),
         )
     return rows, trivial
 
