@@ -9,6 +9,10 @@ PACKAGE = Path(__file__).resolve().parent  # that is imported: of the checkout, 
 CHECKOUT = PACKAGE.parents[1]
 
 
+class NoProjectError(ValueError):
+    """Neither the working directory nor this package lies in a project."""
+
+
 def project_root() -> Path:
     """The nearest folder, from the working directory upwards, that holds ``Snakefile`` and ``params/``.
 
@@ -27,17 +31,21 @@ def project_root() -> Path:
             return folder
     if (CHECKOUT / "params").is_dir():
         return CHECKOUT
-    raise ValueError(
+    raise NoProjectError(
         f"{here} is not in a project's folder, which holds Snakefile and params/; "
         "clone the repository, and call again in there"
     )
 
 
 def project_or_here() -> Path:
-    """The root of the project, or outside of every project the working directory."""
+    """The root of the project, or outside of every project the working directory.
+
+    Raises:
+        ValueError: if the working directory is gone.
+    """
     try:
         return project_root()
-    except ValueError:
+    except NoProjectError:
         return Path.cwd()
 
 

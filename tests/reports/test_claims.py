@@ -59,10 +59,10 @@ def test_every_claim_is_tested_on_all_its_data_sets_at_mini_and_at_paper_scale()
     for scale in ("mini", "paper"):
         runs = planned(scale=scale)
         expected = {
-            (name, dataset, pair["changed"], pair["baseline"])
+            (name, dataset, pair.changed, pair.baseline)
             for name, claim in read_entries("params/claims.yaml", Claim).items()
-            for dataset in claim["datasets"]
-            for pair in claim["pairs"]
+            for dataset in claim.datasets
+            for pair in claim.pairs
         }
         assert {(run["claim"], run["published"], run["changed"], run["baseline"]) for run in runs} == expected
         assert len(runs) == 3 * len(expected)

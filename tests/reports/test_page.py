@@ -111,7 +111,7 @@ def test_a_table_that_settings_of_another_day_made_is_told_by_its_number_of_rows
     plan, table = shown.plan, params.parent / "results" / "mini" / "tables" / "avsl_edges.csv"
     runs = plan.runs_of("avsl_edges").drop_duplicates("recipe")
     rows = runs[["recipe", "dataset"]].itertuples(index=False, name=None)
-    settings = [settings_digest(plan.settings(*row, plan.last_stage(row[0]))) for row in rows]
+    settings = [settings_digest(plan.deciding(*row, plan.last_stage(row[0]))) for row in rows]
     cells = runs[["recipe"]].assign(stand_in=runs["dataset"], settings=settings)
     quoted = pd.DataFrame({"recipe": [""], "stand_in": [""], "settings": [""]})
     table.parent.mkdir(parents=True)

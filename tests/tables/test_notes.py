@@ -123,7 +123,7 @@ def test_of_more_rows_than_a_reader_takes_in_their_number_and_the_lowest_are_tol
     ("file", "table", "blocks"), [("sam", "sam_4", 1), ("sam", "sam_5", 1), ("ci", "ci_segmentation", 2)]
 )
 def test_every_table_of_segmentation_has_both_trivial_answers(file, table, blocks):
-    rows = read_entries(f"params/tables/{file}.yaml", Table)[table]["rows"]
-    trivial = [row["recipe"] for row in rows if row.get("trivial")]
+    rows = read_entries(f"params/tables/{file}.yaml", Table)[table].rows
+    trivial = [row.recipe for row in rows if row.trivial]
     assert len(trivial) == 2 * blocks
     assert [name.split("_")[2] for name in trivial] == ["nothing", "everything"] * blocks

@@ -8,6 +8,7 @@ import pytest
 
 from lookalike.command import main
 from lookalike.files import write_json
+from lookalike.settings.call import Configuration
 from lookalike.settings.files import read
 from lookalike.stages.track import track
 from tracked import closed_port, make_runs, mlflow_server, result, runs_in
@@ -34,7 +35,7 @@ def sync(capsys, *arguments):
 
 def write_table(params, name="tried", **values):
     (params / "tables" / f"{name}.yaml").write_text(TABLE.format(name=name))
-    return {**read("params/config.yaml", "config"), "tables": [name], "seeds": [0], **values}
+    return {**read("params/config.yaml", Configuration).dump(), "tables": [name], "seeds": [0], **values}
 
 
 def write_scores(root, *recipes):

@@ -78,9 +78,11 @@ def test_the_stage_that_a_benchmark_calls_by_names_takes_these(monkeypatch, tmp_
     imports = importlib.import_module("imports")
     for prepared in ("obtain", "assign"):
         monkeypatch.setattr(imports, prepared, lambda *_: None)
-    plan = imports.Plan({**imports.read("params/config.yaml", "config"), "scale": "mini"})
+    plan = imports.Plan({**imports.read("params/config.yaml", imports.Configuration).dump(), "scale": "mini"})
     arguments = imports.make_training(plan, tmp_path)
-    inspect.signature(train).bind(**{name: value for name, value in arguments.items() if name != "log"})
+    inspect.signature(train).bind(
+        **{name: value for name, value in arguments.items() if name not in {"log", "job", "tracked"}}
+    )
     for name in ("imports", "measure"):
         sys.modules.pop(name)
 

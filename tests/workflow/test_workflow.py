@@ -104,8 +104,8 @@ def metrics(project):
 def test_a_table_of_own_pictures_has_a_number_in_every_cell(finished):
     with (finished.root / "results" / "own" / "tables" / "comparison.csv").open() as stream:
         cells = list(csv.DictReader(stream))
-    rows = read_entries("params/tables/comparison.yaml", Table)["comparison"]["rows"]
-    assert {cell["label"] for cell in cells} == {row["label"] for row in rows} | {"Chance", "Untrained features"}
+    rows = read_entries("params/tables/comparison.yaml", Table)["comparison"].rows
+    assert {cell["label"] for cell in cells} == {row.label for row in rows} | {"Chance", "Untrained features"}
     assert all(0 <= float(cell["mean"]) <= 100 for cell in cells)
     assert {cell["n"] for cell in cells} == {"1"}
     assert {cell["std"] for cell in cells} == {""}  # no deviation of a single seed

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.checks import require_known
+from lookalike.files import json_text
 from lookalike.plan.plan import Plan
 from lookalike.plan.recipes import STAGES
 from lookalike.settings.layers import Stated, flat, stated
@@ -68,6 +68,6 @@ def _differences(ours: Mapping[str, Stated], theirs: Mapping[str, Stated]) -> It
 
 def _value(value: Stated) -> str:
     if isinstance(value.value, list | dict):
-        return json.dumps(value.value)
+        return json_text(value.value, where="settings")
     text = in_yaml(value.value)
     return text.replace("e", ".0e") if isinstance(value.value, float) and "." not in text else text  # as YAML 1.1 asks

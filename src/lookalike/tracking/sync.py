@@ -71,8 +71,8 @@ def sync(base: Tree, overlay: Tree) -> Iterator[str]:
         for scale in sorted(path.name for path in results_folder().glob("*") if path.is_dir()):
             if runs := runs_on_disk(scale):
                 yield _sync(client, scale, runs, _plan_of(scale, base, overlay, runs))
-    except ValueError:
-        raise  # a mistake in params/ or the overlay
+    except (ValueError, ModuleNotFoundError):
+        raise  # a mistake in params/ or the overlay, a library that is not installed
     except Exception as error:  # whatever a server may raise
         raise ValueError(f"{ask_server() or one_line(error)}; what was sent stays, calling again goes on") from error
 

@@ -122,7 +122,7 @@ def test_the_trainings_behind_a_figure_measure_between_epochs_what_it_shows(figu
     runs = [run for run in figure_runs(plan, read_figures(plan)[figure]) if run["reads"] == "history"]
     assert runs
     for run in runs:
-        train = plan.settings(run["recipe"], run["dataset"])["train"]
+        train = plan.deciding(run["recipe"], run["dataset"])["train"]
         assert train["loss"]["name"] == "contextual"
         assert needed <= set(train["budget"]["metrics"])
 
