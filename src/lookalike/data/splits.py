@@ -62,7 +62,7 @@ def read_layout(specification: Specification, root: Path) -> pd.DataFrame:
 
     Args:
         specification: ``layout``, and where they apply ``title``, ``classes``, ``counts``, ``hierarchy``,
-            ``unlabelled``, ``ignore`` and ``self_match``, as in ``workflow/schemas/dataset.schema.yaml``.
+            ``unlabelled``, ``ignore`` and ``self_match``, as in `lookalike.settings.datasets.Dataset`.
         root: the folder that holds the layout's own top folder.
 
     Returns:
