@@ -6,8 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from lookalike.plan.batch_needs import unmet_need
-from lookalike.plan.needs import check_archives, check_batches, check_inputs
+from lookalike.plan.needs import check_archives, check_batches, check_inputs, unmet_need
 from lookalike.plan.plan import Plan
 from lookalike.sampling.samplers import build_sampler
 from lookalike.settings.call import Configuration

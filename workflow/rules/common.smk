@@ -9,7 +9,7 @@ from snakemake.io import IOFile
 from lookalike.settings.call import read_overlay
 from lookalike.settings.files import read_yaml
 from lookalike.paths import PACKAGE, archives_of, episodes_of
-from lookalike.plan.brought import Brought, asks_again
+from lookalike.plan.reuse import Brought, asks_again
 from lookalike.plan.evidence import Evidence
 from lookalike.plan.explanations import Explanations
 from lookalike.plan.figures import Figures

@@ -15,9 +15,9 @@ import pandas as pd
 from lookalike.plan.fidelity import departures
 from lookalike.plan.inputs import Inputs
 from lookalike.plan.mixture import MIXED_BY
-from lookalike.plan.older import refuse_unnoticed
 from lookalike.plan.origin import origin, rebuilding_options, terms_of
 from lookalike.plan.rates import trial_seeds, trials
+from lookalike.plan.reuse import refuse_unnoticed
 
 Runs = list[dict[str, Any]]
 

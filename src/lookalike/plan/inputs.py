@@ -113,7 +113,7 @@ class Inputs:
         return self._made_by(wildcards.recipe, wildcards.dataset)
 
     def today(self, recipe: str, dataset: str) -> dict[str, str | None]:
-        """Digests of what decides a run's metrics now, see `lookalike.plan.brought.MADE_BY`.
+        """Digests of what decides a run's metrics now, see `lookalike.plan.reuse.MADE_BY`.
 
         Returns:
             ``code`` of the training and the ``weights`` that it starts from; ``settings`` of all stages; ``scored_by``,

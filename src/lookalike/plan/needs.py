@@ -1,19 +1,51 @@
-"""What a call needs from the disk, looked for before any job starts: folders, archives, weights, enough pictures."""
+"""What a call needs, looked for before any job starts: folders, archives, weights, and pictures that fill batches."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from lookalike.data import fetched_by_hand
 from lookalike.data.splits import LEAST_CLASSES, held_out_classes
 from lookalike.paths import project_root
-from lookalike.plan.batch_needs import Need, unmet_need
 from lookalike.plan.plan import Plan
 from lookalike.plan.scales import Dataset
 from lookalike.plan.sizes import Sizes, role_sizes
 from lookalike.settings.recipes import Train
+
+# Samplers whose batches hold distinct classes, so many as the batch has groups.
+OF_DISTINCT_CLASSES = ("balanced", "cyclic", "grouped")
+
+
+class Need(NamedTuple):
+    """What a batch takes: ``number`` of ``what``, classes or pictures, and the largest batch that ``there`` fills."""
+
+    number: int
+    what: str
+    largest: int
+
+
+def unmet_need(train: Train, pictures: int, classes: int) -> Need | None:
+    """What the batches of a training lack, ``None`` if they can be filled.
+
+    Args:
+        train: the recipe's ``train`` section.
+        pictures: number of pictures of the training classes.
+        classes: among them.
+    """
+    if train.loss is None:
+        return None
+    sampler, batch_size = train.sampler, train.batch_size
+    if sampler.name == "plain" and pictures < batch_size:
+        return Need(batch_size, "pictures", pictures)
+    per_class = int(sampler.options.get("per_class", 1))
+    groups = batch_size // per_class
+    if sampler.name in OF_DISTINCT_CLASSES and classes < groups:
+        return Need(groups, "classes", classes * per_class)
+    return None
+
 
 Run = tuple[str, str]  # recipe and data set
 # Weights of torchvision have such names; which of them a network has, only torch can tell.

@@ -15,8 +15,7 @@ from lookalike.plan.rates import chosen_rates, rates_layers
 from lookalike.plan.recipes import StatedRecipe, Terms, layers_on, read_recipes, sections_on
 from lookalike.plan.scales import Dataset, read_scale
 from lookalike.plan.sweeps import Point, Sweep, read_sweeps
-from lookalike.plan.tables import check_table, read_tables
-from lookalike.plan.trivial import trivial_rows
+from lookalike.plan.tables import check_table, read_tables, trivial_rows
 from lookalike.settings.call import Configuration
 from lookalike.settings.layers import Layer, Tree, canonical
 from lookalike.settings.model import checked

@@ -8,8 +8,8 @@ from typing import Any
 
 from lookalike.files import read_json, replacing, write_text
 from lookalike.plan.mixture import mixed_runs, refuse_mixture
-from lookalike.plan.older import is_older
 from lookalike.plan.origin import MIXED, OLDER, OWN_SPLIT
+from lookalike.plan.reuse import is_older
 from lookalike.plan.terms import row_costs, warm_query_ms
 from lookalike.tables.cells import APART, WARM, read_cells, table_cells, write_cells
 from lookalike.tables.layout import DASH, Cell, Grid, ReaderTable, for_readers

@@ -1,4 +1,4 @@
-"""Evaluations that came with a checkout, or were copied into it: kept where a call would make the same today.
+"""Stored results that a call would not make the same today: evaluations that are kept or not, rows that are marked.
 
 Their models and embeddings are large and stay where they were made. Snakemake knows nothing of such a file, and would
 make all that is behind it again, once anything of that is newer; so a study could not go on on another machine.
@@ -133,3 +133,40 @@ def _renew(result: Path) -> None:
                 f"{result}: is older than {SCRIPT}, and its time cannot be set ({error.strerror}); copy the results "
                 "to a folder of your own"
             ) from None
+
+
+def is_older(run: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
+    """Whether metrics come from a training by other code than today's.
+
+    Args:
+        run: row of a run with ``code_today``, the digest of the code that would train it now.
+        metrics: content of its metrics file.
+    """
+    return bool(metrics.get("code", "") != run.get("code_today", metrics.get("code", "")))
+
+
+def refuse_unnoticed(runs: Iterable[Mapping[str, Any]], unrecorded: Iterable[str]) -> None:
+    """Refuse finished metrics of older code or other settings that Snakemake takes for today's.
+
+    Snakemake makes results again whose code or settings have changed since it made them. Of files that it has not
+    made, copied from another folder say, it knows nothing, and keeps them.
+
+    Args:
+        runs: rows of runs with ``metrics_file``, ``today``, digests that `lookalike.plan.reuse.differs` holds them
+            against, and the ``options`` of a rebuilding call.
+        unrecorded: metrics files that exist and that Snakemake has no record of.
+
+    Raises:
+        ValueError: naming the first file and the lines that make all of them again, or keep them.
+    """
+    of_file = {run["metrics_file"]: run for run in runs}
+    content = {file: read_json(file) for file in unrecorded if Path(file).is_file()}
+    differing = {file: said for file, metrics in content.items() if (said := differs(metrics, of_file[file]["today"]))}
+    if differing:
+        (first, said), others = next(iter(differing.items())), len(differing) - 1
+        line = f"snakemake {' '.join(differing)} --cores all{of_file[first]['options']}"
+        raise ValueError(
+            f"{first}{f' (and {others} more)' if others else ''}: made by {said}, and "
+            f"Snakemake has no record of it. Make anew: `{line} --forcerun train`. Keep, if no number changed: "
+            f"`{line} --touch`"
+        )
