@@ -47,7 +47,7 @@ def requests(scale):
     """Arguments of a trace but for its output, by name of the trace."""
     plan = Plan(configuration(scale, []))
     return {
-        trace_name(*run): {"settings": plan.settings(*run), "specification": plan.datasets[run[1]].specification}
+        trace_name(*run): {"settings": plan.deciding(*run), "specification": plan.datasets[run[1]].specification}
         for run in traced(plan)
     }
 
