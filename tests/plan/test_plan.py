@@ -10,7 +10,6 @@ import yaml
 from lookalike.plan.plan import Plan
 from lookalike.settings.call import configuration
 from lookalike.settings.files import read_yaml
-from lookalike.settings.layers import merge
 from projects import ROOT, path_in, spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
@@ -70,12 +69,6 @@ def test_recipes_with_equal_sections_share_a_training_under_the_name_of_the_orig
     assert plan.shared("train", "again", "figurines_birds") == "margin"
     assert plan.shared("embed", "again", "figurines_birds") == "margin"
     assert plan.shared("evaluate", "again", "figurines_birds") != plan.shared("evaluate", "margin", "figurines_birds")
-
-
-def test_a_loss_does_not_inherit_the_values_of_another_one():
-    base = {"loss": {"name": "margin", "margin": 0.3}}
-    assert merge(base, {"loss": {"name": "npair"}}) == {"loss": {"name": "npair"}}
-    assert merge(base, {"loss": {"margin": 0.2}}) == {"loss": {"name": "margin", "margin": 0.2}}
 
 
 def test_some_tables_of_a_scale_get_a_page_of_their_own_and_leave_that_of_all():

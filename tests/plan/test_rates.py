@@ -217,3 +217,12 @@ def test_a_file_without_a_column_is_named(file, text, first):
 def test_a_grid_that_cannot_be_meant_is_refused(values, said):
     with pytest.raises(ValueError, match=rf"^the overlay, {said}"):
         Plan({**OVERLAY, "rates": values})
+
+
+def test_a_call_says_where_chosen_rates_hold_in_place_of_those_that_an_overlay_states(file):
+    stating = {**OVERLAY, "recipe": {"train": {"optimiser": {"lr": {"trunk": 1e-5, "proxies": 0.1}}}}}
+    assert Plan(stating).notices == []  # nothing is chosen yet
+    write(file, LINE)
+    (notice,) = Plan(stating).notices
+    assert notice.startswith("params/rates/own.csv: ") and notice.endswith("recipe.train.optimiser.lr (trunk)")
+    assert Plan(OVERLAY).notices == []

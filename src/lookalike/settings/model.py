@@ -6,7 +6,7 @@ import ast
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -93,8 +93,8 @@ class Model(BaseModel):
     def _keys(cls, content: Any) -> Any:
         """Refuse an unknown key with the nearest one, and a missing key."""
         if isinstance(content, Mapping):
-            known = {field.alias or name: field for name, field in cls.model_fields.items()}
-            if cls.model_config["extra"] == "forbid" and (unknown := sorted(content.keys() - known, key=str)):
+            known = cls.model_fields
+            if cls.model_config["extra"] == "forbid" and (unknown := sorted(content.keys() - known.keys(), key=str)):
                 near = difflib.get_close_matches(str(unknown[0]), sorted(known), n=1, cutoff=0)
                 keys = ", ".join(sorted(known))
                 raise ValueError(f"unknown key {unknown[0]!r}, did you mean {near[0]!r}? Known keys: {keys}")
@@ -105,11 +105,7 @@ class Model(BaseModel):
 
     def dump(self) -> dict[str, Any]:
         """The settings as the file has them: mappings and lists, without what is left out."""
-        return self.model_dump(exclude_unset=True, by_alias=True)
-
-    def with_(self, **values: Any) -> Self:
-        """A copy with other values, which are not checked."""
-        return self.model_copy(update=values)
+        return self.model_dump(exclude_unset=True)
 
 
 class Part(Model):
