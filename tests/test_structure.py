@@ -8,7 +8,7 @@ from projects import ROOT
 
 SOURCES = ROOT / "src"
 # A ratchet: who lets the house grow raises the figure in the same commit, and says why; who makes it smaller lowers it.
-MOST = {"rooms": 27, "arrows": 146, "modules": 293, "lines": 41_587, "lines of tests": 40_235}
+MOST = {"rooms": 27, "arrows": 146, "modules": 293, "lines": 41_583, "lines of tests": 40_225}
 ENTRANCES = {"lookalike", "lookalike.__main__", "snakemake_logger_plugin_lookalike"}
 
 
