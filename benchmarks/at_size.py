@@ -13,42 +13,27 @@ import ctypes
 import os
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import faiss
 import torch
-from measure import Finding, conclude, parser
+from measure import Finding, conclude, own_megabytes, parser, timed
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.files import read_tensors, write_tensors
+from lookalike.base.files import read_tensors, write_tensors
 from lookalike.methods.contextual.retrieval import Reranker
 from lookalike.methods.diml.matcher import StructuralMatcher
 from lookalike.methods.diml.representation import Representation
 from lookalike.methods.diml.similarity import candidate_similarity
 from lookalike.metrics.ranking import nearest
-from lookalike.running.machine import peak_megabytes, resident_megabytes
+from lookalike.workflow.running.machine import peak_megabytes, resident_megabytes
 
-Result = TypeVar("Result")
 SIDE, DIM, TRUNCATION = 4, 128, 100
 FIRST_MS, SECOND_MS, SHARED_MB = 0.6, 0.5, 2000.0
-
-
-def timed(call: Callable[[], Result]) -> tuple[Result, float]:
-    start = time.process_time()
-    result = call()
-    return result, time.process_time() - start
-
-
-def own_megabytes() -> float:
-    """Memory of this process that no file backs."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
 
 
 def held_by(call: Callable[[], object]) -> float:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lookalike.methods.avsl.similarity import normalise_edges, overall_distance
-from lookalike.running.machine import peak_megabytes
+from lookalike.workflow.running.machine import peak_megabytes
 
 NODES, LEVELS, K, SCALE = 512, 3, 128, 10.0
 LIMITS = {"set against itself": 11.0, "queries against a gallery": 20.0}  # microseconds per ordered pair, at N=512

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from lookalike.methods.avsl.retrieval import certified_metrics
 from lookalike.methods.avsl.similarity import normalise_edges, overall_distance
-from lookalike.running.machine import peak_megabytes, resident_megabytes
+from lookalike.workflow.running.machine import peak_megabytes, resident_megabytes
 
 NODES, LEVELS, K = 512, 3, 128
 PER_CLASS = 60502 / 11316

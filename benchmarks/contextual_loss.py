@@ -22,7 +22,7 @@ from measure import Finding, conclude, median_seconds, parser
 from torch import Tensor
 
 from lookalike.methods.contextual.loss import ContextualLoss
-from lookalike.running.machine import peak_megabytes, resident_megabytes
+from lookalike.workflow.running.machine import peak_megabytes, resident_megabytes
 
 K, EPS, LAM, GAMMA, TARGET, POSITIVE, NEGATIVE = 4, 0.05, 0.4, 0.1, 0.25, 0.75, 0.6
 LIMIT_MS, LIMIT_MB = 150, 120  # for 1024 embeddings of 512

@@ -1,7 +1,8 @@
 """Share of imports in the processor time of one short training, as the project runs it.
 
 Run ``python benchmarks/imports.py``. One parent per call of Snakemake imports everything and forks a child per job (see
-`lookalike.running.jobs`). A training then pays: the job's script, with what Snakemake puts in front of it; the imports
+`lookalike.workflow.running.jobs`). A training then pays: the job's script, with what Snakemake puts in front of it;
+the imports
 that its child still makes; and a part of the parent's imports, which all trainings of a call on `mini` share. The plain
 path is a process of its own that imports everything. The child's imports are told by the modules it has and its parent
 had not: a second child imports those and does nothing else. Data and MLflow's database are made in a temporary folder.
@@ -24,20 +25,20 @@ from typing import Any
 
 from measure import Finding, conclude, parser, seconds_of_command
 
-from lookalike.plan.plan import Plan
-from lookalike.running.jobs import ADDRESS, PRELOADED, call
-from lookalike.settings.call import Configuration
-from lookalike.settings.files import read
-from lookalike.settings.layers import merge
-from lookalike.stages.download import obtain
-from lookalike.stages.split import assign
+from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.running.jobs import ADDRESS, PRELOADED, call
+from lookalike.workflow.settings.call import Configuration
+from lookalike.workflow.settings.files import read
+from lookalike.workflow.settings.layers import merge
+from lookalike.workflow.stages.download import obtain
+from lookalike.workflow.stages.split import assign
 
 LIMIT = 30  # per cent
 PACKAGES = ("torch", "torchvision", "pytorch_metric_learning.losses", "mlflow")
 RECIPE, DATASET = "proxy_anchor", "figurines_birds"
 SCRIPT = """
 import time
-from lookalike.running.jobs import call
+from lookalike.workflow.running.jobs import run
 with open(snakemake.output[0], "w") as stream:
     stream.write(str(time.process_time()))
 """
@@ -87,22 +88,27 @@ def import_all(names: list[str]) -> None:
             importlib.import_module(name)
 
 
+def train(arguments: dict[str, Any]) -> None:
+    """Run the stage as its job does, with MLflow."""
+    outputs = [arguments["model"], arguments["history"]]
+    job = {"stage": "train", "outputs": outputs, "inputs": [], "code": "", "settings": ""}
+    log = f"{arguments['model']}.log"
+    call({"stage": "train", "offered": {"benchmark": arguments}, "log": log, "job": job, "tracked": True})
+
+
 def make_training(plan: Plan, folder: Path) -> dict[str, Any]:
     """Arguments of the stage, with freshly drawn pictures."""
     dataset = plan.datasets[DATASET]
     root, manifest = folder / DATASET, folder / "manifest.csv"
-    obtain(dataset.specification, root, folder, folder / "record.json")
-    assign(dataset.specification, root, manifest)
-    names = {"model": "model.safetensors", "history": "history.csv", "resume": "unfinished", "log": "log"}
+    obtain(dataset.about, root, folder, folder / "record.json")
+    assign(dataset.about, root, manifest)
+    names = {"model": "model.safetensors", "history": "history.csv", "resume": "unfinished"}
     files = {key: str(folder / name) for key, name in names.items()}
-    outputs = [files["model"], files["history"]]
     return {
         **files,
-        "job": {"stage": "train", "outputs": outputs, "inputs": [], "code": "", "settings": ""},
         "settings": plan.deciding(RECIPE, DATASET)["train"],
         "seed": 0,
         "code": "",
-        "tracked": True,
         "manifest": str(manifest),
         "root": str(root),
     }
@@ -123,8 +129,8 @@ def main() -> None:
         import_all(list(PRELOADED))
         parent = time.process_time() - start
         one_batch = merge(training["settings"], {"budget": {"epochs": 1, "batches_per_epoch": 1}})
-        seconds_in_child(lambda: call("train", **{**training, "settings": one_batch}))  # MLflow makes its tables
-        whole, modules = seconds_in_child(lambda: call("train", **training))
+        seconds_in_child(lambda: train({**training, "settings": one_batch}))  # MLflow makes its tables
+        whole, modules = seconds_in_child(lambda: train(training))
         left, _ = seconds_in_child(lambda: import_all(modules))
 
     cells = plan.runs[["recipe", "dataset"]].drop_duplicates().to_numpy()

@@ -22,11 +22,11 @@ from PIL import Image
 from torch import Tensor, nn
 from torchvision.models import squeezenet1_1
 
-from lookalike.data import decoded as kept_pictures
-from lookalike.data.decoded import DecodedPictures, decoded
-from lookalike.running.jobs import ALLOCATION
-from lookalike.training.evaluation import represent_images
-from lookalike.training.images import Images, Loader, fixed_part, in_order
+from lookalike.workflow.data import decoded as kept_pictures
+from lookalike.workflow.data.decoded import DecodedPictures, decoded
+from lookalike.workflow.running.jobs import ALLOCATION
+from lookalike.workflow.training.evaluation import represent_images
+from lookalike.workflow.training.images import Images, Loader, fixed_part, in_order
 
 VIEW = {"resize_px": None, "crop_px": 144, "scale": [0.16, 1.0], "ratio": [0.75, 1.333], "flip": 0.5}
 TEST_VIEW = {"resize_px": 164, "crop_px": 144}
@@ -137,7 +137,7 @@ def _reads(action: Callable[[], object]) -> int:
         count += 1
         return read(path)
 
-    from lookalike.training import images
+    from lookalike.workflow.training import images
 
     kept_pictures.read_picture = images.read_picture = counted
     try:

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,19 @@ class Finding:
             return "–"
         kept = self.measured >= self.limit if self.at_least else self.measured <= self.limit
         return "kept" if kept else "missed" if self.at_least else "over"
+
+
+def timed(call: Callable[[], Result]) -> tuple[Result, float]:
+    """What a call returns, and its processor seconds."""
+    start = time.process_time()
+    result = call()
+    return result, time.process_time() - start
+
+
+def own_megabytes() -> float:
+    """Memory of this process that no file backs."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1e3
 
 
 def processor_seconds(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:

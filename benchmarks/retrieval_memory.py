@@ -18,7 +18,7 @@ from measure import Finding, conclude, parser
 from torch import Tensor
 
 from lookalike.metrics.retrieval import retrieval_metrics_from_embeddings
-from lookalike.running.machine import peak_megabytes
+from lookalike.workflow.running.machine import peak_megabytes
 
 LIMIT_GB = 1.5  # of 60,502 images: 1.46 where the metrics were written
 

@@ -1,12 +1,23 @@
 """Fixtures for all tests."""
 
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from projects import ROOT, Project, make_project
+
+if TYPE_CHECKING:  # which threads it takes is said below
+    import torch
+
+PRETENDED = "LOOKALIKE_PRETENDED_CARD" in os.environ
+# Modules with tests on a card: of others not even what they import has to be there (`-m gpu`).
+ON_A_CARD = re.compile(r"^ *def (test_|_)?\w+\([^)]*\bdevice\b|mark\.gpu", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -15,17 +26,60 @@ def pytest_configure(config: pytest.Config) -> None:
     With several of them, modules are handed out as they are sorted below, and not the ones with many tests first. Each
     takes one thread, as a stage does without a device: of tensors as small as those here, a second one costs more time
     than it saves, and with two processes on two cores four of them wait for each other. They compute on the processor,
-    where every bit is promised; a device is for the tests marked `gpu`, which are asked for by `-m gpu`.
+    where every bit is promised; a device is for the tests marked `gpu`, which are asked for by `-m gpu`, and which
+    `test_card.py` asks for in a process that pretends one.
     """
     config.option.loadscopereorder = False
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported
     if Path("/dev/nvidiactl").exists() and "gpu" not in config.option.markexpr:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if PRETENDED:
+        from pretended_card import pretend
+
+        pretend()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with whole workflows: one of them running alone at the end would leave the other processes idle."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing of a module without a test on a card where these alone are asked for."""
+    asked = config.option.markexpr == "gpu" and collection_path.match("test_*.py")
+    return True if asked and not ON_A_CARD.search(collection_path.read_text(encoding="utf-8")) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with whole workflows: one of them running alone at the end would leave the other processes idle.
+
+    Tests on a card are left out where nobody asked for them, and skipped where there is none.
+    """
     items.sort(key=lambda item: "workflow" not in item.path.parts)
+    on_a_card = [item for item in items if item.get_closest_marker("gpu")]
+    if "gpu" not in config.option.markexpr:
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        config.hook.pytest_deselected(items=on_a_card)
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        for item in on_a_card:
+            item.add_marker(pytest.mark.skip(reason="there is no CUDA device"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Pretend a card around a test on one."""
+    if not PRETENDED:
+        return (yield)
+    from pretended_card import Pretended
+
+    with Pretended() if item.get_closest_marker("gpu") else nullcontext():
+        return (yield)
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> "torch.device":
+    """The processor and, for whoever asks by `-m gpu`, the first card."""
+    import torch
+
+    return torch.device(request.param)
 
 
 @pytest.fixture

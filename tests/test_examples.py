@@ -132,7 +132,9 @@ def test_the_contextual_loss_stands_beside_a_loss_of_pytorch_metric_learning():
     torch.testing.assert_close(together(embeddings, labels), expected)
 
 
-@pytest.mark.parametrize("page", [*DOCUMENTS, ROOT / "results" / "mini" / "figures.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*DOCUMENTS, ROOT / "results" / "reference" / "mini" / "figures.md"], ids=lambda page: page.name
+)
 def test_links_of_documents_lead_to_files(page):
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", prose) if "://" not in link]

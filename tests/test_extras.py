@@ -14,7 +14,7 @@ import lookalike
 for name in dir(lookalike):
     getattr(lookalike, name)
 import lookalike.losses, lookalike.metrics.retrieval, lookalike.sampling.miners, lookalike.sampling.samplers
-import lookalike.models.embedder, lookalike.segmentation, lookalike.training.methods
+import lookalike.models.embedder, lookalike.segmentation, lookalike.workflow.training.methods
 """
 PIECES = """
 import re, pathlib
@@ -42,10 +42,11 @@ def test_the_methods_need_nothing_of_the_workflow():
 @pytest.mark.parametrize(
     ("library", "code"),
     [
-        ("matplotlib", "import lookalike.figures.parts.style"),
+        ("matplotlib", "import lookalike.workflow.report.figures.parts.style"),
         (
             "imagehash",
-            "from lookalike.data.screening import perceptual_hash as f; from PIL.Image import new; f(new('L', (9, 9)))",
+            "from lookalike.workflow.data.screening import perceptual_hash as f; "
+            "from PIL.Image import new; f(new('L', (9, 9)))",
         ),
         ("cv2", "from lookalike.segmentation import cuts; cuts._grown(None, None, 1)"),
     ],
@@ -57,12 +58,12 @@ def test_what_needs_the_extra_says_so_in_its_last_line(library, code):
 
 
 def test_the_command_says_it_in_one_line():
-    done = without(LEFT_OUT, "from lookalike.command import main; sys.exit(main(['track', 'sync']))")
+    done = without(LEFT_OUT, "from lookalike.app.command import main; sys.exit(main(['track', 'sync']))")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"lookalike: mlflow {NEEDED}\n"
 
 
 @pytest.mark.parametrize("module", ["devices", "jobs"])
 def test_where_there_is_no_fcntl_the_workflow_names_the_systems_that_it_runs_on(module):
-    done = without(("fcntl",), f"import lookalike.running.{module}")
+    done = without(("fcntl",), f"import lookalike.workflow.running.{module}")
     assert done.stderr.splitlines()[-1].startswith("ImportError: lookalike's workflow needs Linux or macOS")

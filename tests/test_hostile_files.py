@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from lookalike.data.decoded import SIZES, DecodedPictures
-from lookalike.data.pictures import read_picture
-from lookalike.data.readers import cars
-from lookalike.data.readers.pascal5i import read_mask
-from lookalike.files import read_tensors
+from lookalike.base.files import read_tensors
 from lookalike.models.backbones import Trunk
-from lookalike.plan.plan import Plan
-from lookalike.settings.files import read_yaml
-from lookalike.training.checkpoint import ResumeFile
+from lookalike.workflow.data.decoded import SIZES, DecodedPictures
+from lookalike.workflow.data.pictures import read_picture
+from lookalike.workflow.data.readers import cars
+from lookalike.workflow.data.readers.pascal5i import read_mask
+from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.settings.files import read_yaml
+from lookalike.workflow.training.checkpoint import ResumeFile
 from projects import ROOT
 
 

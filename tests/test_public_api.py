@@ -20,12 +20,12 @@ PUBLIC = {
     "SimilarityAttention": "lookalike.methods.sam.model",
     "SimilarityMiningLoss": "lookalike.methods.sam.loss",
     "explain": "lookalike.explanations.choice",
-    "explain_files": "lookalike.own.explanation",
-    "export_model": "lookalike.own.export",
-    "load": "lookalike.training.model_file",
-    "open_gallery": "lookalike.own.search",
-    "open_model": "lookalike.own.models",
-    "transform_of": "lookalike.training.model_file",
+    "explain_files": "lookalike.app.own.explanation",
+    "export_model": "lookalike.app.own.export",
+    "load": "lookalike.workflow.training.model_file",
+    "open_gallery": "lookalike.app.own.search",
+    "open_model": "lookalike.app.own.models",
+    "transform_of": "lookalike.workflow.training.model_file",
 }
 
 HEAVY = "print(*sorted({'torch', 'torchvision', 'numpy'} & set(sys.modules)))"
@@ -54,7 +54,7 @@ def modules_loaded_by(code):
 
 
 @pytest.mark.parametrize(
-    "code", ["import lookalike", "import lookalike; dir(lookalike)", "from lookalike import paths"]
+    "code", ["import lookalike", "import lookalike; dir(lookalike)", "from lookalike.base import paths"]
 )
 def test_importing_the_package_loads_no_heavy_library(code):
     assert modules_loaded_by(code) == []

@@ -11,8 +11,8 @@ author = "the lookalike authors"
 version = release = version_of("lookalike")
 extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/site/index"
-include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", "results/**.md"]
-exclude_patterns = ["results/ci*", "results/README.md"]
+RESULTS = ["results/reference/**.md", "results/benchmarks/*.md"]
+include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", *RESULTS]
 html_theme = "furo"
 html_title = "lookalike"
 html_copy_source = False
@@ -22,17 +22,14 @@ myst_heading_anchors = 4  # links name headings, as where the repository is show
 suppress_warnings = ["toc.not_included", "misc.highlighting_failure", "ref.python"]
 
 INSIDE = (
-    "command",
-    "figures",
-    "plan",
-    "reports",
-    "running",
-    "sources",
-    "stages",
-    "tables",
-    "tracking",
-    "training",
-    "project",
+    "app/command",
+    "workflow/plan",
+    "workflow/report",
+    "workflow/running",
+    "workflow/settings",
+    "workflow/stages",
+    "workflow/tracking",
+    "workflow/training",
 )
 apidoc_modules = [
     {

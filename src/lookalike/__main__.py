@@ -2,6 +2,6 @@
 
 import sys
 
-from lookalike.command import main
+from lookalike.app.command import main
 
 sys.exit(main())

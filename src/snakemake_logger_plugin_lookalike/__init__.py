@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from lookalike.running.surroundings import prepare, require_writable
-from lookalike.settings.files import read_yaml
+from lookalike.workflow.running.surroundings import prepare, require_writable
+from lookalike.workflow.settings.files import read_yaml
 from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first, values_of
 from snakemake_logger_plugin_lookalike.handler import LogHandler
 

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from lookalike.text import counted, human_seconds
+from lookalike.base.text import counted, human_seconds
 from snakemake_logger_plugin_lookalike.command_line import targets_of
 from snakemake_logger_plugin_lookalike.failures import headline, reason_of, tail, warnings_in
 

@@ -20,14 +20,14 @@ MODELS |= {"sam_parts": "attention", "avsl_margin": "graph"}
 EVERY = [(name, method) for name in ("embedder", "diml") for method in methods_of(learner("embedder").model)]
 
 
-def trained(name):
-    learning = learner(name)
-    learning(*batch())  # from which AVSL takes its edges
+def trained(name, device="cpu"):
+    learning = learner(name).to(device)
+    learning(*(part.to(device) for part in batch()))  # from which AVSL takes its edges
     return learning.model.eval()
 
 
-def images(seed=0, count=4):
-    return torch.randn(3, count, 3, CROP, CROP, generator=torch.Generator().manual_seed(seed))
+def images(seed=0, count=4, device="cpu"):
+    return torch.randn(3, count, 3, CROP, CROP, generator=torch.Generator().manual_seed(seed)).to(device)
 
 
 @pytest.mark.parametrize(("name", "method"), MODELS.items())
@@ -44,9 +44,9 @@ def test_every_model_has_a_method_of_its_own(name, method):
 
 
 @pytest.mark.parametrize(("name", "method"), [*EVERY, ("avsl", "graph")])
-def test_a_pair_is_explained_as_it_is_among_others(name, method):
-    model = trained(name)
-    query, gallery, negative = images()
+def test_a_pair_is_explained_as_it_is_among_others(name, method, device):
+    model = trained(name, device)
+    query, gallery, negative = images(device=device)
     together = lookalike.explain(model, query, gallery, negative, method=method)
     alone = lookalike.explain(model, query[2], gallery[2], negative[2], method=method)
     for one, many in zip(alone.maps, together.maps, strict=True):
@@ -58,9 +58,9 @@ def test_a_pair_is_explained_as_it_is_among_others(name, method):
     ("name", "method"),
     [("embedder", "activation"), ("embedder", "structure"), ("diml", "structure"), ("avsl", "graph")],
 )
-def test_evidence_sums_to_what_is_explained(name, method):
-    query, gallery, _ = images()
-    found = lookalike.explain(trained(name), query, gallery, method=method)
+def test_evidence_sums_to_what_is_explained(name, method, device):
+    query, gallery, _ = images(device=device)
+    found = lookalike.explain(trained(name, device), query, gallery, method=method)
     assert float(found.gap.max()) < 1e-5
     if found.pairs is not None:
         torch.testing.assert_close(found.pairs.sum(dim=(1, 2)), found.value)

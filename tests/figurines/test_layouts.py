@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from scipy.io import loadmat
 
+from described import read_layout, read_layout_keypoints
 from figurines import PRESETS, write_figurines
-from lookalike.data import read_layout, read_layout_keypoints
 
 LAYOUTS = {"birds": "cub", "vehicles": "cars", "products": "sop", "shop": "inshop"}
 CUB_PARTS = (

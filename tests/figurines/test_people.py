@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
+from described import read_layout
 from figurines import PRESETS, people
 from figurines.cameras import CAMERAS, camera_of, film
 from figurines.preset import collect
 from figurines.walkers import CUTS, walker
-from lookalike.data import load_specification, read_layout
+from lookalike.workflow.data import load_specification
 
 CALM = replace(PRESETS["people"].nuisance, extent=(0.9, 0.9), shift=0, rotation=0, squeeze=1, light=0, cast=0, noise=0)
 
@@ -107,7 +108,7 @@ def test_every_trait_that_tells_twins_apart_is_seen_by_both_cameras(cut, nth):
 
 def test_the_specification_states_what_the_full_preset_has():
     specification, collection = load_specification("figurines_people"), collect("people", 0, PRESETS["people"])
-    counts, border = specification["counts"], collection.train_classes
+    counts, border = specification.counts.dump(), collection.train_classes
     assert counts["train"] == {"classes": border, "images": sum(collection.shots[:border])}
     tested = len(collection.species) - border
     assert counts["query"] == {"classes": tested, "images": 2 * tested}

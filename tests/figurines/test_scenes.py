@@ -13,7 +13,7 @@ from figurines.figure import SUPERSAMPLING, Pose
 from figurines.objects import CLASSES, draw
 from figurines.preset import collect
 from figurines.scenes import Scene, classes_shown, edges
-from lookalike.data.readers.pascal5i import CLASSES as VOC_CLASSES
+from lookalike.workflow.data.readers.pascal5i import CLASSES as VOC_CLASSES
 
 TEN = range(10)  # numbers of a class's pictures for validation
 

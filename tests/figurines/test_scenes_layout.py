@@ -7,11 +7,12 @@ import pytest
 from PIL import Image
 from scipy.io import loadmat
 
+from described import read_layout
 from figurines import write_figurines
-from lookalike.data import load_specification, read_layout
-from lookalike.data.readers.pascal5i import read_mask
+from lookalike.workflow.data import load_specification
+from lookalike.workflow.data.readers.pascal5i import read_mask
 
-FULL = load_specification("figurines_scenes")
+FULL = load_specification("figurines_scenes").dump()
 VOC, SBD = Path("VOCdevkit/VOC2012"), Path("benchmark_RELEASE/dataset")
 
 

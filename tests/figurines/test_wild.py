@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
+from described import read_layout
 from figurines import PRESETS, wild
 from figurines.preset import collect
 from figurines.species import Species
-from lookalike.data import load_specification, read_layout
-from lookalike.data.manifest import read_manifest, write_manifest
-from lookalike.data.readers.inat import SUPER_CATEGORIES
+from lookalike.workflow.data import load_specification
+from lookalike.workflow.data.manifest import read_manifest, write_manifest
+from lookalike.workflow.data.readers.inat import SUPER_CATEGORIES
 
 FULL = load_specification("figurines_wild")
 
@@ -84,7 +85,7 @@ def test_traits_are_those_of_the_kind_and_others_are_empty(written):
 def test_super_categories_differ_in_size_and_hold_whole_complexes():
     species = full()
     sizes = {name: sum(kind.group == name for kind in species) for name in wild.REALMS}
-    assert sizes == FULL["super_categories"]
+    assert sizes == FULL.super_categories
     complexes: dict[int, list[Species]] = {}
     for kind in species:
         complexes.setdefault(kind.complex, []).append(kind)
@@ -94,12 +95,12 @@ def test_super_categories_differ_in_size_and_hold_whole_complexes():
 
 
 def test_the_numbers_of_classes_follow_from_the_readers_rule():
-    sizes, preset = FULL["super_categories"].values(), PRESETS["wild"]
-    assert preset.test_classes == sum(size // 2 for size in sizes) == FULL["counts"]["test"]["classes"]
-    assert preset.train_classes == sum(size - size // 2 for size in sizes) == FULL["counts"]["train"]["classes"]
+    sizes, preset = FULL.super_categories.values(), PRESETS["wild"]
+    assert preset.test_classes == sum(size // 2 for size in sizes) == FULL.counts.test.classes
+    assert preset.train_classes == sum(size - size // 2 for size in sizes) == FULL.counts.train.classes
     assert all(
         {role["images"]} == {shots * role["classes"] for shots in preset.images_per_class}
-        for role in FULL["counts"].values()
+        for role in FULL.counts.dump().values()
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from lookalike.data import read_layout, read_layout_keypoints
+from described import read_layout, read_layout_keypoints
 from spoiled import examples, read_or_refused, spoiled_bytes, spoiled_text, written
 
 BIRDS = [f"{label:03d}.Bird_{label}/{number}.jpg" for label in (1, 2, 3, 4) for number in (1, 2)]

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from PIL import Image
 
-from lookalike.data.pictures import read_picture
-from lookalike.files import read_json, read_tensors, write_json, write_tensors
+from lookalike.base.files import read_json, read_tensors, write_json, write_tensors
+from lookalike.workflow.data.pictures import read_picture
 from spoiled import examples, read_or_refused, spoiled_bytes, spoiled_text, written
 from tars import unpack
 

@@ -8,12 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.plan.plan import Plan
-from lookalike.plan.published import papers, published_numbers
-from lookalike.settings.call import Configuration
-from lookalike.settings.files import read
-from lookalike.settings.layers import merge
-from lookalike.settings.recipes import RecipeFile, RecipePart
+from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.plan.published import papers, published_numbers
+from lookalike.workflow.settings.call import Configuration
+from lookalike.workflow.settings.files import read
+from lookalike.workflow.settings.layers import merge
+from lookalike.workflow.settings.recipes import RecipeFile, RecipePart
 from projects import OVERLAY, ROOT
 from spoiled import NAMES, NUMBERS, examples, read_or_refused, spoiled_text, written
 

@@ -72,8 +72,8 @@ class Page:
         """Until an expression is true."""
         wait_until(lambda: self.run(f"Boolean({condition})"), PATIENCE_S, f"{condition} did not become true")
 
-    def open(self, path: Path, *, width: int = 1280, dark: bool = False) -> None:
-        """Load a file as from disk."""
+    def open(self, page: Path | str, *, width: int = 1280, dark: bool = False) -> None:
+        """Load a file as from disk, or an address."""
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )
@@ -81,7 +81,7 @@ class Page:
         self.send("Emulation.setEmulatedMedia", features=[scheme])
         for address in (
             "about:blank",
-            path.resolve().as_uri(),
+            page if isinstance(page, str) else page.resolve().as_uri(),
         ):  # otherwise the page before might be taken for this one
             self.send("Page.navigate", url=address)
             self.wait(f"location.href === {json.dumps(address)} && document.readyState === 'complete'")
@@ -103,6 +103,12 @@ class Page:
         x, y = self._at
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def choose(self, selector: str, path: Path) -> None:
+        """Choose a file for an input."""
+        root = self.send("DOM.getDocument")["root"]["nodeId"]
+        node = self.send("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
     def press(self, key: str) -> None:
         """Press a key by its name, such as ``Tab`` or ``ArrowRight``."""

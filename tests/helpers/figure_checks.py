@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from lookalike.figures.parts.form import Check
-from lookalike.statistics.cases import Cases
+from lookalike.workflow.report.figures.parts.form import Check
+from lookalike.workflow.report.statistics.cases import Cases
 
 
 def mean(check: Check) -> float:

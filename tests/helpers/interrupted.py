@@ -6,7 +6,7 @@ import threading
 import time
 from pathlib import Path
 
-from lookalike.running import jobs
+from lookalike.workflow.running import jobs
 from trainings import section
 
 FINAL = ("model", "history.csv")
@@ -16,19 +16,19 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def request(folder, manifest, *, epochs, resume_every_s=0.0):
+def request(folder, manifest, *, epochs, resume_minutes=0.0):
     """A training of some epochs, whose state is written so often."""
     paths = {"model": "model", "history": "history.csv", "resume": ".unfinished"}
     arguments = {
-        "settings": section("projected", {"budget": {"epochs": epochs}}),
+        "settings": section("projected", {"budget": {"epochs": epochs}}).dump(),
         "seed": 0,
         "code": "c",
         "manifest": str(manifest),
         "root": str(manifest.parent),
-        "resume_every_s": resume_every_s,
+        "resume_minutes": resume_minutes,
         **{key: str(folder / name) for key, name in paths.items()},
     }
-    return {"stage": "train", "log": str(folder / "log"), "threads": 1, "gpu": 0, "arguments": arguments}
+    return {"stage": "train", "offered": {"test": arguments}, "log": str(folder / "log")}
 
 
 def asked(wanted):

@@ -1,5 +1,8 @@
 """Runs of a table, as if they had been measured."""
 
+from lookalike.workflow.report.tables import cells
+from lookalike.workflow.settings.tables import PlannedTable
+
 TABLE = {
     "title": "DIML Table 1",
     "published": {"paper": "diml", "table": "T1"},
@@ -26,3 +29,13 @@ def run(row, seed, value, *, dataset="figurines_birds", published="cub", compara
         "query_in_r": True,
         "options": "",
     }
+
+
+def planned(table):
+    """A table of a test, of which only what matters there needs to be said."""
+    rows = [{"recipe": "any", **row} for row in table["rows"]]
+    return PlannedTable(**{"title": "T", "datasets": "own", **table, "rows": rows})
+
+
+def table_cells(table, runs):
+    return cells.table_cells(planned(table), [cells.Run(**run) for run in runs])

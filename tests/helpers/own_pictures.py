@@ -6,13 +6,14 @@ import numpy as np
 import torch
 from PIL import Image
 
+from lookalike.app.own.models import OpenModel
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.model import DIML
 from lookalike.models.embedder import Embedder
-from lookalike.own.models import OpenModel
+from lookalike.workflow.settings.recipes import View
 from trainings import learner
 
-VIEW = {"resize_px": 28, "crop_px": 24}
+VIEW = View(resize_px=28, crop_px=24)
 
 
 def write_pictures(folder: Path, count: int = 12, seed: int = 0) -> list[Path]:

@@ -1,6 +1,5 @@
 """Small projects of one's own, to run real workflows in."""
 
-import csv
 import os
 import shutil
 import signal
@@ -10,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 
 import warm_calls
-from lookalike.running.versions import is_own
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "workflow", "params", "profiles", "dvc.yaml", "environment.yml", ".dvc/config", ".dvcignore")
@@ -38,26 +35,8 @@ resume_minutes: 0
 
 
 def committed(name: str) -> str:
-    """Text of a result as git holds it, staged or committed, which the pages are written from.
-
-    README's first line makes tables anew in the same folder, and on another processor with other digits. Without git,
-    as in an unpacked ZIP, the file is the committed one until a call has made it.
-    """
-    held = subprocess.run(["git", "show", f":./results/{name}"], cwd=ROOT, capture_output=True)
-    if held.returncode == 0 and is_own(ROOT):  # and not another's, that this folder lies in
-        return held.stdout.decode()
-    scale, _, file = name.partition("/")
-    if (ROOT / "results" / scale / "records" / f"{file}.record").exists():
-        pytest.skip(
-            f"results/{name} was made anew here, and no git holds the committed one",
-            allow_module_level=True,  # simulations read it where their cases are listed
-        )
-    return (ROOT / "results" / name).read_text()
-
-
-def cells_of(name: str) -> list[dict[str, str]]:
-    """Rows of a table of `committed` results, named without its ending."""
-    return list(csv.DictReader(committed(f"{name}.csv").splitlines()))
+    """Text of a committed result, which the pages are written from."""
+    return (ROOT / "results" / "reference" / name).read_text()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lookalike.own.recommend.verdict import Row
+from lookalike.app.own.recommend.verdict import Row
 
 
 def row(label, mean, *, trained=True, structural=False, seeds=3, classes=20, spread=1.0, network="net", **costs):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from lookalike.data import write_manifest
-from lookalike.files import write_tensors
-from lookalike.stages.episodes import episodes
+from lookalike.base.files import write_tensors
+from lookalike.workflow.data import write_manifest
+from lookalike.workflow.stages.episodes import episodes
 from trainings import learner, section
 
 GRABCUT = {"name": "grabcut", "sure": 0.7, "probable": 0.3, "background": None, "iterations": 2}
@@ -37,16 +37,14 @@ def write_segmented(folder):
     frame = pd.DataFrame(rows, columns=["path", "label", "role", "fold", "mask"])
     write_manifest(frame, folder / "manifest.csv")
     states = {f"last/{name}": tensor for name, tensor in learner("sam").state_dict().items()}
-    about = {"settings": section("sam"), "best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
+    about = {"settings": section("sam").dump(), "best_epoch": 2, "epochs": 2, "seed": 5, "code": "c", "data": "d"}
     write_tensors(folder / "model", states, about)
     common = {"manifest": str(folder / "manifest.csv"), "root": str(folder), "episodes": str(folder / "list.csv")}
     episodes(
         manifest=common["manifest"],
         listed=common["episodes"],
         digest=str(folder / "digest"),
-        shots=2,
-        episodes=3,
-        draws=2,
+        longest={"shots": 2, "episodes": 3, "draws": 2},
     )
     written = {"digest": str(folder / "digest"), "segmentations": str(folder / "found.json")}
     return {"model": str(folder / "model"), **common, **written}

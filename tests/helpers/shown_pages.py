@@ -5,13 +5,15 @@ from pathlib import Path
 
 from PIL import Image
 
+from described import read_layout
 from figurines import PRESETS, write_figurines
-from lookalike.data import read_layout, write_manifest
-from lookalike.files import write_json
-from lookalike.reports.page import page
-from lookalike.stages.embed import embed
-from lookalike.stages.pairs import pairs
-from lookalike.stages.thumbnails import thumbnails
+from lookalike.base.files import write_json
+from lookalike.workflow.data import write_manifest
+from lookalike.workflow.report.page import page
+from lookalike.workflow.settings.recipes import Embed, Evaluate
+from lookalike.workflow.stages.embed import embed
+from lookalike.workflow.stages.pairs import pairs
+from lookalike.workflow.stages.thumbnails import thumbnails
 from trainings import save
 
 DRAWN = {"seed": 0, "queries": 3, "matches": 4}
@@ -47,8 +49,8 @@ def write_pairs(folder: Path, manifest: Path, root: Path, label: str) -> str:
     save(place / "model", learner)
     settings = {"batch_size": 8, "representation": kept, "training_pictures": False}
     files = {"model": str(place / "model"), "embeddings": str(place / "embeddings")}
-    embed(settings, manifest=str(manifest), root=str(root), **files)
-    scored = {"count_query_in_r": False, "scoring": scoring}
+    embed(Embed(**settings), manifest=str(manifest), root=str(root), **files)
+    scored = Evaluate.model_validate({"count_query_in_r": False, "nmi": False, "scoring": scoring})
     pairs(scored, method=method, drawn=DRAWN, root=str(root), pairs=str(place / "pairs.json"), **files)
     return str(place / "pairs.json")
 
@@ -58,28 +60,20 @@ def write_page(folder: Path) -> Path:
     manifest = draw_birds(folder)
     found = [write_pairs(folder, manifest, folder / "birds", label) for label in ROWS]
     thumbnails(pairs=found, root=str(folder / "birds"), side=64, pictures=str(folder / "pictures.json"))
-    write_json(folder / "metrics.json", {"best": {"R@1": 0.5}, "best_epoch": 1, "epochs": 2})
+    write_json(folder / "metrics.json", {"last": {"R@1": 0.5}, "best_epoch": 1, "epochs": 2})
     (folder / "figures").mkdir()
     Image.new("RGB", (40, 30), (200, 80, 0)).save(folder / "figures" / "one.png")
     for name, text in {"figures": FIGURES, "claims": CLAIMS}.items():
         (folder / f"{name}.md").write_text(text)
-    timings = dict.fromkeys(("train", "embed", "evaluate"), "nowhere")
-    rows = [
-        {
-            "label": label,
-            "recipe": f"recipe{number}",
-            "dataset": "birds",
-            "title": "Birds",
-            "seed": 0,
-            "timings": timings,
-        }
-        for number, label in enumerate(ROWS)
-    ]
+    timings = dict.fromkeys(("train", "evaluate"), "nowhere")
+    shared = {"dataset": "birds", "title": "Birds", "seed": 0, "timings": timings}
+    rows = [{**shared, "label": label, "recipe": f"recipe{number}"} for number, label in enumerate(ROWS)]
     page(
         rows,
         pairs=found,
         metrics=[str(folder / "metrics.json")] * len(rows),
-        pictures={"birds": str(folder / "pictures.json")},
+        datasets=["birds"],
+        pictures=[str(folder / "pictures.json")],
         tables={},
         cells={},
         other_settings={},

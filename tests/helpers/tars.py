@@ -5,7 +5,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from lookalike.data.archives import extract, workspace
+from lookalike.workflow.data.archives import extract, workspace
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:

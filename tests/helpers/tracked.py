@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from urllib.request import urlopen
 
 from databases import free_port
-from lookalike.running.jobs import call
-from lookalike.stages.embed import embed
+from lookalike.workflow.running.jobs import call
 from trainings import section, write_dataset
 
 IDENTITY = {"scale": "mini", "recipe": "margin", "dataset": "figurines_birds", "seed": "0"}
@@ -30,22 +29,21 @@ def make_runs(root, *, tracked):
     model, history = result(root, "models", ending="safetensors"), result(root, "models", ending="csv")
     resume = str(root / ".unfinished")
     made = {"model": model, "history": history, "resume": resume, "seed": 0, "code": "c"}
-    logs = [finish(root, "train", [model, history], tracked, settings=section("embedder"), **data, **made)]
-    embeddings = result(root, "embeddings", ending="safetensors")
-    settings = {"batch_size": 4, "representation": {"name": "own"}, "training_pictures": False}
-    embed(settings, model=model, **data, embeddings=embeddings)
-    settings = {"count_query_in_r": False, "scoring": {"name": "cosine"}}
+    logs = [finish(root, "train", [model, history], tracked, settings=section("embedder").dump(), **data, **made)]
+    embedded = {"batch_size": 4, "representation": {"name": "own"}, "training_pictures": False}
+    settings = {"count_query_in_r": False, "nmi": False, "scoring": {"name": "cosine"}}
     for recipe in ("margin", "margin_diml"):
         metrics = result(root, "metrics", recipe)
-        made = {"model": model, "embeddings": embeddings, "metrics": metrics}
+        made = {"model": model, "metrics": metrics, "embedded": embedded, **data}
         logs.append(finish(root, "evaluate", [metrics], tracked, settings=settings, recall_at=[1, 2], **made))
     return "".join(logs)
 
 
 def finish(folder, stage, outputs, tracked, **arguments):
     """Run a job of a stage in this process; its log."""
-    job = {"stage": stage, "outputs": outputs, "inputs": [], "code": "c", "settings": "s"}
-    call(stage, log=str(folder / "log"), job=job, tracked=tracked, **arguments)
+    inputs = [arguments["model"]] if stage == "evaluate" and arguments["model"] else []
+    job = {"stage": stage, "outputs": outputs, "inputs": inputs, "code": "c", "settings": "s"}
+    call({"stage": stage, "offered": {"test": arguments}, "log": str(folder / "log"), "job": job, "tracked": tracked})
     return (folder / "log").read_text()
 
 

@@ -1,7 +1,6 @@
 """Trainings small enough for unit tests: settings for every method, batches, and pictures on disk."""
 
 from collections.abc import Mapping
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,11 @@ import numpy as np
 import torch
 from PIL import Image
 
-from lookalike.files import write_tensors
-from lookalike.settings.layers import merge
-from lookalike.training.learner import Learner
-from lookalike.training.methods import LEARNERS
+from lookalike.base.files import write_tensors
+from lookalike.workflow.settings.layers import merge
+from lookalike.workflow.settings.recipes import Train
+from lookalike.workflow.training.learner import Learner
+from lookalike.workflow.training.methods import LEARNERS
 
 CROP = 24
 CLASSES = 3
@@ -74,16 +74,16 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def section(method: str, over: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def section(method: str, over: Mapping[str, Any] | None = None) -> Train:
     """The ``train`` section of one of `METHODS`."""
-    return merge(merge(deepcopy(SETTINGS), METHODS[method]), over or {})
+    return Train.model_validate(merge(merge(SETTINGS, METHODS[method]), over or {}))
 
 
 def learner(method: str, over: Mapping[str, Any] | None = None, *, seed: int = 0) -> Learner:
     """The learner of one of `METHODS`, its weights drawn from a seed, in training mode."""
     settings = section(method, over)
     torch.manual_seed(seed)
-    return LEARNERS[settings["method"]["name"]](settings, classes=CLASSES).train()
+    return LEARNERS[settings.method.name](settings, classes=CLASSES).train()
 
 
 def batch(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -121,7 +121,7 @@ def save(path: Path, method: str, *, best_epoch: int = 1, over: Mapping[str, Any
     kept = ["last"] if best_epoch == 2 else ["best", "last"]
     states = {f"{kind}/{name}": tensor for kind in kept for name, tensor in learners[kind].state_dict().items()}
     about = {
-        "settings": section(method, over),
+        "settings": section(method, over).dump(),
         "best_epoch": best_epoch,
         "epochs": 2,
         "seed": 0,

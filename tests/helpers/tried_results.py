@@ -1,6 +1,6 @@
 """A few results of scale `mini`, on disk alone."""
 
-from lookalike.files import write_json
+from lookalike.base.files import write_json
 
 SCORES = {"R@1": 0.5, "MAP@R": 0.25}
 

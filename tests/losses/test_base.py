@@ -67,12 +67,24 @@ def test_every_loss_and_its_gradients_are_finite(name, labels, kind):
     assert all(each.grad.isfinite().all() for each in loss.parameters() if each.grad is not None)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_a_card_gives_the_value_and_the_gradient_of_the_processor(name):
+    found = []
+    for device in ("cpu", "cuda"):
+        leaf = gaussian(28).to(device).requires_grad_()
+        value = made(name).to(device)(leaf, GROUPS["two items per class"].to(device))
+        value.backward()
+        found.append((value.detach().cpu(), leaf.grad.cpu()))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", sorted(TUPLES | RAW))
 @pytest.mark.parametrize("group", ["one item per class", "one item"])
-def test_a_batch_without_a_valid_tuple_costs_nothing_but_stays_on_the_graph(name, group):
-    embeddings = gaussian(len(GROUPS[group])).requires_grad_()
+def test_a_batch_without_a_valid_tuple_costs_nothing_but_stays_on_the_graph(name, group, device):
+    embeddings = gaussian(len(GROUPS[group])).to(device).requires_grad_()
     parameters = {"length_weight": 0.0} if name in RAW else {}
-    value = made(name, **parameters)(embeddings, GROUPS[group])
+    value = made(name, **parameters).to(device)(embeddings, GROUPS[group].to(device))
     value.backward()
     assert value.item() == 0
     assert embeddings.grad.abs().max() == 0
@@ -109,13 +121,15 @@ def test_the_same_seed_gives_the_same_loss(name):
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
-def test_float64_stays_float64_and_half_precision_is_promoted(name):
-    labels = GROUPS["two items per class"]
-    assert made(name)(gaussian(28).double(), labels).dtype == torch.float64
-    loss, half = made(name), gaussian(28).half()
+def test_float64_stays_float64_and_half_precision_is_promoted(name, device):
+    labels = GROUPS["two items per class"].to(device)
+    assert made(name).to(device)(gaussian(28).to(device).double(), labels).dtype == torch.float64
+    loss, half = made(name).to(device), gaussian(28).to(device).half()
+    torch.manual_seed(0)
     value = loss(half, labels)
     assert value.dtype == torch.float32
-    assert value == made(name)(half.float(), labels)
+    torch.manual_seed(0)
+    torch.testing.assert_close(value, made(name).to(device)(half.float(), labels), rtol=1e-6, atol=0)
     assert all(parameter.dtype == torch.float32 for parameter in loss.parameters())
 
 
@@ -130,13 +144,13 @@ def test_autocast_changes_no_value(name):
 @pytest.mark.parametrize(
     "name", sorted((TUPLES | RAW | {"contrastive_squared"}) - {"quadruplet", "quadruplet_two_hinges"})
 )
-def test_given_tuples_take_the_place_of_the_miner(name):
-    labels = torch.tensor([0, 0, 1, 1, 2, 2])
-    given = all_triplets(labels)
-    loss = made(name)
+def test_given_tuples_take_the_place_of_the_miner(name, device):
+    labels, embeddings = torch.tensor([0, 0, 1, 1, 2, 2], device=device), gaussian(6).to(device)
+    given = tuple(part.to(device) for part in all_triplets(labels.cpu()))
+    loss = made(name).to(device)
     loss.miner = None  # calling it would fail
-    expected = made(name, miner="all")(gaussian(6), labels)
-    torch.testing.assert_close(loss(gaussian(6), labels, given), expected)
+    expected = made(name, miner="all").to(device)(embeddings, labels)
+    torch.testing.assert_close(loss(embeddings, labels, given), expected)
 
 
 @pytest.mark.parametrize("name", sorted(BATCH_ONLY))
@@ -150,19 +164,19 @@ def test_losses_that_rank_the_batch_refuse_tuples(name):
     ("name", "parameters"),
     [(name, {}) for name in sorted(LOSSES.keys() - BATCH_ONLY)] + [("arcface", {"margin_on": "every_class"})],
 )
-def test_every_other_loss_looks_at_the_tuples_it_is_given(name, parameters):
-    labels = torch.tensor([0, 0, 1, 1, 2, 2])
-    triplets = all_triplets(labels)
+def test_every_other_loss_looks_at_the_tuples_it_is_given(name, parameters, device):
+    labels, embeddings = torch.tensor([0, 0, 1, 1, 2, 2], device=device), gaussian(6).to(device)
+    triplets = [part.to(device) for part in all_triplets(labels.cpu())]
     first, last = (tuple(each[chosen] for each in triplets) for chosen in (slice(9), slice(-9, None)))
-    loss = made(name, **parameters)
-    assert loss(gaussian(6), labels, first) != loss(gaussian(6), labels, last)
+    loss = made(name, **parameters).to(device)
+    assert loss(embeddings, labels, first) != loss(embeddings, labels, last)
 
 
 @pytest.mark.parametrize("name", sorted(PER_CLASS))
 @pytest.mark.parametrize("labels", [[0, 28], [-1, 0]])
-def test_labels_outside_the_classes_are_refused(name, labels):
+def test_labels_outside_the_classes_are_refused(name, labels, device):
     with pytest.raises(ValueError, match=r"outside \[0, 28\)"):
-        made(name)(gaussian(2), torch.tensor(labels))
+        made(name).to(device)(gaussian(2).to(device), torch.tensor(labels, device=device))
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES.keys() - {"contextual"}))  # that one has tests of its own
@@ -173,11 +187,11 @@ def test_shapes_that_do_not_belong_together_are_refused(name):
 
 
 @pytest.mark.parametrize("name", sorted(PER_CLASS))
-def test_losses_with_a_value_per_class_have_parameters_that_learn(name):
-    loss = made(name)
+def test_losses_with_a_value_per_class_have_parameters_that_learn(name, device):
+    loss = made(name).to(device)
     parameters = list(loss.parameters())
     assert len(parameters) == (2 if name == "part_cross_entropy" else 1)
-    loss(gaussian(28), GROUPS["two items per class"]).backward()
+    loss(gaussian(28).to(device), GROUPS["two items per class"].to(device)).backward()
     assert all(28 in parameter.shape and parameter.grad.abs().max() > 0 for parameter in parameters)
 
 

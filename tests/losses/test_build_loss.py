@@ -11,7 +11,7 @@ from lookalike.losses import LOSSES, arguments_of, build_loss
 from lookalike.losses.base import BatchLoss, Mining, MiningOptions
 from lookalike.losses.pairwise import MarginLoss
 from lookalike.sampling.miners import MINERS, SemihardMiner
-from lookalike.sources import code
+from lookalike.workflow.settings.sources import code
 
 NAMES = {
     *("contrastive", "contrastive_cosine", "triplet", "triplet_random", "triplet_semihard", "triplet_softhard"),
@@ -26,7 +26,7 @@ def test_every_baseline_has_its_name():
     assert LOSSES.keys() >= NAMES
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", sorted(LOSSES))
 def test_every_loss_is_found_in_the_syntax_tree_with_all_its_arguments(name):
     definition = code.lookup("lookalike.losses", "LOSSES")[name]
     assert code.constructor_arguments(definition) == arguments_of(LOSSES[name]).keys()
@@ -39,7 +39,7 @@ def test_mining_options_are_the_keywords_of_a_loss_of_tuples_and_no_loss_takes_o
             loss(minor="random", **({"classes": 2} if loss is MarginLoss else {}))
 
 
-@pytest.mark.parametrize("name", sorted(name for name in NAMES if getattr(LOSSES[name], "mining", Mining()).miner))
+@pytest.mark.parametrize("name", sorted(name for name in LOSSES if getattr(LOSSES[name], "mining", Mining()).miner))
 def test_the_miner_that_a_loss_states_is_built_and_is_part_of_its_code(name):
     stated = LOSSES[name].mining
     loss = build_loss(name, {}, classes=2, embedding_dim=2)

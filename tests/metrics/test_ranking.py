@@ -264,11 +264,11 @@ def ranking_by_loops(row, excluded=None):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("listed", [1, 2, 30])
-def test_ranks_by_counting_equal_those_of_a_sorted_list(listed, kind, dtype):
-    scores = scores_of_kind(kind, dtype=dtype)
+def test_ranks_by_counting_equal_those_of_a_sorted_list(listed, kind, dtype, device):
+    scores = scores_of_kind(kind, dtype=dtype).to(device)
     generator = torch.Generator().manual_seed(listed)
     items = torch.randint(400, (6, listed), generator=generator)
-    ranks = stable_ranks(scores, items).tolist()
+    ranks = stable_ranks(scores, items.to(device)).tolist()
     for row, own_items, own_ranks in zip(scores.tolist(), items.tolist(), ranks, strict=True):
         ranking = ranking_by_loops(row)
         assert own_ranks == [ranking.index(item) + 1 for item in own_items]
@@ -299,8 +299,8 @@ def test_ranks_are_exact_where_there_are_fewer_bins_than_scores(levels):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [1, 3, 50, 400])
-def test_top_items_equal_the_head_of_a_sorted_list(k, kind):
-    scores = scores_of_kind(kind)
+def test_top_items_equal_the_head_of_a_sorted_list(k, kind, device):
+    scores = scores_of_kind(kind).to(device)
     values, indices = stable_topk(scores, k)
     assert indices.tolist() == [ranking_by_loops(row)[:k] for row in scores.tolist()]
     assert torch.equal(values, scores.gather(1, indices))

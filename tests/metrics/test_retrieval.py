@@ -15,6 +15,7 @@ from lookalike.metrics.retrieval import (
     retrieval_metrics_from_embeddings,
     retrieval_metrics_from_ranking,
 )
+from lookalike.metrics.similarity import exact_cosine, fixed_point
 from projects import ROOT
 
 
@@ -74,8 +75,8 @@ def cosine(query, gallery):
 @pytest.mark.parametrize("count_query_in_r", [False, True])
 @pytest.mark.parametrize("levels", [None, 4, 1])
 @pytest.mark.parametrize("seed", range(4))
-def test_metrics_of_a_separate_gallery_equal_the_definitions(seed, levels, count_query_in_r):
-    similarity, query_labels, gallery_labels = random_case(seed, levels=levels)
+def test_metrics_of_a_separate_gallery_equal_the_definitions(seed, levels, count_query_in_r, device):
+    similarity, query_labels, gallery_labels = (part.to(device) for part in random_case(seed, levels=levels))
     arguments = {"ks": (1, 3, 41), "self_match": False, "count_query_in_r": count_query_in_r}
     expected = metrics_by_loops(similarity, query_labels, gallery_labels, **arguments)
     assert retrieval_metrics(similarity, query_labels, gallery_labels, **arguments) == pytest.approx(
@@ -367,13 +368,14 @@ def test_embeddings_and_options_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize("count_query_in_r", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_metrics_of_embeddings_equal_the_definitions(dtype, count_query_in_r):
-    embeddings, labels = clustered_embeddings(9, dtype=dtype)
+def test_metrics_of_embeddings_equal_the_definitions(dtype, count_query_in_r, device):
+    embeddings, labels = (part.to(device) for part in clustered_embeddings(9, dtype=dtype))
     arguments = {"ks": (1, 4), "self_match": True, "count_query_in_r": count_query_in_r}
     expected = metrics_by_loops(cosine(embeddings, embeddings), labels, labels, **arguments)
     metrics = retrieval_metrics_from_embeddings(embeddings, labels, embeddings, labels, **arguments)
     assert metrics == pytest.approx(expected, abs=1e-12)
-    rescaled = embeddings * torch.logspace(-3, 3, len(embeddings), base=2).round(decimals=2)[:, None].to(dtype)
+    lengths = torch.logspace(-3, 3, len(embeddings), base=2).round(decimals=2)
+    rescaled = embeddings * lengths[:, None].to(device, dtype)
     metrics = retrieval_metrics_from_embeddings(rescaled, labels, rescaled, labels, **arguments)
     assert metrics == pytest.approx(expected, abs=1e-12)
 
@@ -491,13 +493,14 @@ def test_inputs_are_left_as_they_were():
 
 @pytest.mark.parametrize("count_query_in_r", [False, True])
 @pytest.mark.parametrize("self_match", [False, True])
-def test_a_ranking_gives_the_metrics_of_the_scores_it_was_made_from(self_match, count_query_in_r):
-    similarity, labels, _ = random_case(20, queries=30, gallery=30, classes=8, levels=6)
+def test_a_ranking_gives_the_metrics_of_the_scores_it_was_made_from(self_match, count_query_in_r, device):
+    parts = random_case(20, queries=30, gallery=30, classes=8, levels=6)
+    similarity, labels, _ = (part.to(device) for part in parts)
     arguments = {"ks": (1, 4), "count_query_in_r": count_query_in_r}
     full = retrieval_metrics(similarity, labels, labels, self_match=self_match, **arguments)
     sizes = count_positives(labels, labels, self_match=self_match)
     depth = int(sizes.max()) + count_query_in_r
-    ranking = torch.tensor(ranking_by_loops(similarity, self_match=self_match))[:, :depth]
+    ranking = torch.tensor(ranking_by_loops(similarity, self_match=self_match), device=device)[:, :depth]
     metrics = retrieval_metrics_from_ranking(ranking, labels, labels, class_sizes=sizes, **arguments)
     assert "mAP" not in metrics
     assert metrics == {name: value for name, value in full.items() if name != "mAP"}
@@ -683,3 +686,24 @@ def test_a_positive_adds_the_mean_of_its_precision_and_of_the_one_before_it(rank
 def test_another_kind_of_average_precision_is_refused():
     with pytest.raises(ValueError, match=r"average_precision: unknown 'trapezoid', did you mean 'trapezoids'\?"):
         retrieval_metrics(*random_case(0), ks=(1,), self_match=False, average_precision="trapezoid")
+
+
+@pytest.mark.parametrize("precision", ["highest", "medium"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-6, 0.0])
+def test_ranks_that_float32_leaves_open_are_those_of_exact_scores(spread, dtype, precision):
+    generator = torch.Generator().manual_seed(3)
+    centre = torch.randn(4, 64, generator=generator, dtype=dtype).repeat(40, 1)
+    embeddings = centre + spread * torch.randn(160, 64, generator=generator, dtype=dtype)
+    labels = torch.randint(12, (160,), generator=generator)
+    scores = exact_cosine(fixed_point(embeddings), fixed_point(embeddings))
+    expected = retrieval_metrics(scores, labels, labels, ks=(1, 4), self_match=True)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        found = retrieval_metrics_from_embeddings(
+            embeddings, labels, embeddings, labels, ks=(1, 4), self_match=True, block=50
+        )
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert found == expected

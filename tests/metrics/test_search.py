@@ -12,7 +12,7 @@ import torch
 
 from lookalike.metrics.retrieval import retrieval_metrics
 from lookalike.metrics.search import COLUMNS, FirstMatches, FirstRank, Search, SearchOfClasses, cosine, over_classes
-from lookalike.training.evaluation import NEED_ALL, SCORINGS
+from lookalike.workflow.training.evaluation import NEED_ALL, SCORINGS
 
 LABELS = {
     "one_class": ([0] * 5, [0] * 6),
@@ -137,13 +137,14 @@ def test_a_ranking_has_no_metrics_of_levels():
     assert found == plain
 
 
-def search_of(kind, *, queries=40, gallery=40, self_match=True, cameras=False, classes=2):
+def search_of(kind, *, queries=40, gallery=40, self_match=True, cameras=False, classes=2, device="cpu"):
     generator = torch.Generator().manual_seed(1)
     labels = torch.randint(classes, (queries,), generator=generator)
     others = labels if self_match else torch.randint(classes, (gallery,), generator=generator)
     seen = [torch.randint(2, (len(side),), generator=generator) if cameras else None for side in (labels, others)]
     if cameras and self_match:
         seen[1] = seen[0]
+    labels, others, *seen = (each if each is None else each.to(device) for each in (labels, others, *seen))
     return kind(labels, others, (1,), self_match=self_match, query_cameras=seen[0], gallery_cameras=seen[1])
 
 
@@ -158,10 +159,10 @@ def sides(queries, gallery, self_match):
 @pytest.mark.parametrize("cameras", [False, True])
 @pytest.mark.parametrize(("queries", "gallery", "self_match"), [(40, 40, True), (30, 50, False)])
 @pytest.mark.parametrize("score", ["cosine", lambda some, others: -torch.cdist(some, others)])
-def test_the_recall_is_that_of_the_whole_search(queries, gallery, self_match, cameras, score, monkeypatch):
+def test_the_recall_is_that_of_the_whole_search(queries, gallery, self_match, cameras, score, monkeypatch, device):
     monkeypatch.setattr("lookalike.metrics.ranking.WORKING_SET", 200)  # several blocks
-    shape = {"queries": queries, "gallery": gallery, "self_match": self_match, "cameras": cameras}
-    pair = sides(queries, gallery, self_match)
+    shape = {"queries": queries, "gallery": gallery, "self_match": self_match, "cameras": cameras, "device": device}
+    pair = [side.to(device) for side in sides(queries, gallery, self_match)]
     expected = search_of(Search, **shape).by_score(*pair, score=score)["R@1"]
     assert 0 < expected < 1
     assert search_of(FirstRank, **shape).by_score(*pair, score=score) == {"R@1": expected}
@@ -263,9 +264,9 @@ def embeddings(count, seed=0):
     return torch.randn(count, 4, generator=torch.Generator().manual_seed(seed))
 
 
-def search(kind, *, self_match=True, counted=False):
-    labels = torch.tensor([7, 7, 3, 3, 3, 3, 5, 9, 9, 9])  # 5 stands alone, and has nothing to find
-    others = labels if self_match else torch.tensor([3, 9, 9, 7, 7, 7, 3])
+def search(kind, *, self_match=True, counted=False, device="cpu"):
+    labels = torch.tensor([7, 7, 3, 3, 3, 3, 5, 9, 9, 9], device=device)  # 5 stands alone, and has nothing to find
+    others = labels if self_match else torch.tensor([3, 9, 9, 7, 7, 7, 3], device=device)
     return kind(labels, others, (1, 2), self_match=self_match, count_query_in_r=counted)
 
 
@@ -285,10 +286,11 @@ def slow_means(found, labels, similarity):
 
 @pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("self_match", [False, True])
-def test_the_metrics_are_those_of_a_plain_search_and_of_its_classes(self_match, counted):
-    kinds = [search(kind, self_match=self_match, counted=counted) for kind in (Search, SearchOfClasses)]
-    query = embeddings(10)
-    gallery = query if self_match else embeddings(7, 1)
+def test_the_metrics_are_those_of_a_plain_search_and_of_its_classes(self_match, counted, device):
+    shape = {"self_match": self_match, "counted": counted, "device": device}
+    kinds = [search(kind, **shape) for kind in (Search, SearchOfClasses)]
+    query = embeddings(10).to(device)
+    gallery = query if self_match else embeddings(7, 1).to(device)
     plain, of_classes = (kind.by_score(query, gallery) for kind in kinds)
     assert of_classes == plain
     means = kinds[1].means()

@@ -46,9 +46,9 @@ def test_each_product_of_two_parts_is_the_rational_sum():
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-7), (torch.float64, 1e-13), (torch.float16, 1e-7)])
-def test_scores_are_cosines_of_vectors_of_any_length(dtype, tolerance):
+def test_scores_are_cosines_of_vectors_of_any_length(dtype, tolerance, device):
     query, gallery = vectors(9, 64, dtype=dtype), vectors(11, 64, seed=1, dtype=dtype) * 3
-    scores = exact_cosine(*fixed_point_pair(query, gallery))
+    scores = exact_cosine(*fixed_point_pair(query.to(device), gallery.to(device))).cpu()
     assert scores.dtype == torch.float64
     assert torch.allclose(scores, cosine_by_loops(query, gallery), rtol=0, atol=tolerance)
 
@@ -80,9 +80,10 @@ def test_a_single_row_or_column_has_the_bits_of_the_whole(dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_pairs_have_the_bits_of_the_matrix(dtype):
-    query, gallery = fixed_point(vectors(8, 100, dtype=dtype)), fixed_point(vectors(30, 100, seed=1, dtype=dtype))
-    candidates = torch.randint(30, (8, 5), generator=torch.Generator().manual_seed(2))
+def test_pairs_have_the_bits_of_the_matrix(dtype, device):
+    sides = vectors(8, 100, dtype=dtype), vectors(30, 100, seed=1, dtype=dtype)
+    query, gallery = (fixed_point(side.to(device)) for side in sides)
+    candidates = torch.randint(30, (8, 5), generator=torch.Generator().manual_seed(2)).to(device)
     pairs = exact_cosine_of_pairs(query, tuple(part[candidates] for part in gallery))
     assert torch.equal(pairs, exact_cosine(query, gallery).gather(1, candidates))
 

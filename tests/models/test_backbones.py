@@ -3,18 +3,23 @@
 import hashlib
 import itertools
 import re
+import sys
 from functools import partial
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import save_file
 from torchvision import models
 from torchvision.models import WeightsEnum
+from torchvision.transforms.functional import pil_to_tensor
 
-from lookalike.data.checksums import weights_digest
 from lookalike.models import backbones
-from lookalike.models.backbones import BACKBONES, Tiny, Trunk, build_network
+from lookalike.models.backbones import BACKBONES, LITE0, Tiny, Trunk, build_network, find_backbone
 from lookalike.models.embedder import Embedder, pool
+from lookalike.workflow.data.checksums import weights_digest
+from lookalike.workflow.settings.recipes import View
+from lookalike.workflow.training.images import transform
 
 IMAGES = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
 
@@ -24,6 +29,7 @@ CHANNELS = {
     "resnet18": [128, 256, 512],
     "squeezenet1_1": [128, 256, 512],
     "tiny": [16, 32, 96],
+    "tf_efficientnet_lite0": [240, 672, 1280],
 }
 
 
@@ -35,6 +41,73 @@ def test_a_trunk_returns_the_last_stages_with_the_promised_channels(name):
     assert [level.shape[1] for level in maps] == list(trunk.channels) == CHANNELS[name]
     assert all(low.shape[2] >= high.shape[2] for low, high in itertools.pairwise(maps))
     assert all(float(level.min()) >= 0 for level in maps)  # every stage ends with a ReLU
+
+
+def lite0(tmp_path):
+    """EfficientNet-Lite0 of timm at a random start, and a file with its weights."""
+    timm = pytest.importorskip("timm", reason="timm is not installed")
+    torch.manual_seed(1)
+    network = timm.create_model(LITE0, pretrained=False).eval()
+    save_file(network.state_dict(), tmp_path / "lite0.safetensors")
+    return network, str(tmp_path / "lite0.safetensors")
+
+
+@pytest.mark.parametrize("side", [128, 97])
+def test_maps_of_a_picture_are_timms_which_normalises_by_its_own_values(tmp_path, side):
+    network, path = lite0(tmp_path)
+    picture = Image.effect_noise((side, side), 90).convert("RGB").resize((side, side - 1))
+    seen = transform(View(resize_px=None, crop_px=side - 1))(picture)[None]
+    config = network.pretrained_cfg
+    pixels = pil_to_tensor(picture.crop((0, 0, side - 1, side - 1)))[None] / 255
+    theirs = (pixels - torch.tensor(config["mean"]).view(3, 1, 1)) / torch.tensor(config["std"]).view(3, 1, 1)
+    levels = []
+    for name in find_backbone(LITE0).stages:
+        network.get_submodule(name).register_forward_hook(lambda part, inputs, output: levels.append(output))
+    trunk = Trunk(LITE0, path, "frozen", levels=3).eval()
+    with torch.no_grad():
+        last = network.forward_features(theirs)
+        torch.testing.assert_close(trunk(seen), levels, rtol=1e-4, atol=1e-4)
+    assert torch.equal(levels[-1], last)
+    assert not torch.allclose(trunk.stages(seen)[trunk.names[-1]], last, rtol=1e-2)  # by ImageNet's values
+
+
+@pytest.mark.parametrize("name", [name for name in BACKBONES if name != LITE0])
+def test_a_network_that_wants_imagenets_values_gets_the_images_themselves(name):
+    trunk = Trunk(name, None, "trained")
+    assert trunk.in_own_colours(IMAGES) is IMAGES
+
+
+def test_what_a_network_normalises_by_is_no_part_of_its_state(tmp_path):
+    _, path = lite0(tmp_path)
+    trunk = Trunk(LITE0, path, "frozen")
+    assert {"scale", "shift"} <= dict(trunk.named_buffers()).keys()
+    assert all(key.startswith("stages.") for key in trunk.state_dict())
+
+
+def test_a_network_of_timm_without_timm_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"timm is not installed: .* extra `timm`.*uv pip install '\.\[timm\]'"
+    ):
+        Trunk(LITE0, None, "frozen")
+
+
+@pytest.mark.parametrize(("name", "part"), [("tiny", "stage2"), ("resnet18", "layer3.1"), (LITE0, "blocks.4")])
+def test_what_lies_before_the_part_that_learns_first_stays(name, part):
+    trunk = Trunk(name, None, "trained", levels=3, trained_from=part)
+    sum(level.square().mean() for level in trunk(IMAGES)).backward()
+    learning = [key for key, each in trunk.named_parameters() if each.requires_grad]
+    every = [key for key, _ in trunk.named_parameters()]
+    first = next(place for place, key in enumerate(every) if key.startswith(f"stages.{part}."))
+    assert 0 < first == len(every) - len(learning)
+    assert {key for key, each in trunk.named_parameters() if each.grad is not None} <= {*learning}
+
+
+def test_a_part_without_parameters_is_none_to_learn_from():
+    with pytest.raises(
+        ValueError, match=r"trained_from: tiny learns nothing in a part 'stage4'; it learns in stage1\.0"
+    ):
+        Trunk("tiny", None, "trained", trained_from="stage4")
 
 
 def test_tiny_has_maps_as_wide_as_those_of_resnet50_and_about_a_tenth_of_a_million_parameters():

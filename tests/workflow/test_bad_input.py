@@ -1,12 +1,12 @@
 # ruff: noqa: E501  (one case of wrong input a line)
 """What cannot be meant is refused by a call before it starts any job: one line with file, key and what would be right."""
 
-import json
 import re
 
 import pytest
 
 from projects import path_in, spoil
+from recorded import leave
 
 LINE = "--cores 1 --dry-run tables"
 
@@ -66,8 +66,7 @@ def test_a_call_is_refused_at_its_start_in_one_line(project, what):
 )
 def test_claims_fidelity_and_figures_take_no_copied_results_of_older_code(project, target, file):
     path = project.root / "results" / "mini" / file
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"code": "0123456789abcdef"}))
+    leave(path, {}, code="0123456789abcdef")
     done = project.run(f"--cores 1 --dry-run {target}")
     assert done.returncode != 0
     assert f"{file}: made by older code, 0123456789abcdef, not today's" in done.stdout + done.stderr
@@ -76,8 +75,7 @@ def test_claims_fidelity_and_figures_take_no_copied_results_of_older_code(projec
 @pytest.mark.slow
 def test_copied_results_of_older_code_are_refused_at_the_start(project):
     path = project.root / "results/own/metrics/compared_margin_avsl/pictures/seed0.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"code": "0123456789abcdef"}))
+    leave(path, {}, code="0123456789abcdef")
     done = project.run(f"{LINE} --configfile own.yaml")
     said = done.stdout + done.stderr
     assert done.returncode != 0

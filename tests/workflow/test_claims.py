@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from lookalike.plan.plan import Plan
-from lookalike.reports.claims import SIDES, claim_runs, read_claims
+from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.report.claims import claim_runs, read_claims
 from projects import make_project
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,9 @@ def text(tmp_path_factory):
 
 def test_three_seeds_of_every_pair_are_planned(text):
     plan = Plan(MINI)
-    recipes = {run[side] for run in claim_runs(plan, read_claims(plan)) for side in SIDES}
+    runs = claim_runs(plan, read_claims(plan))
+    sides = ("changed", "baseline", "learned", "started")
+    recipes = {recipe for run in runs for side in sides for _, recipe in run.read(side)}
     evaluated = set(re.findall(r"Job \d+: Evaluate (\w+) on (\w+), seed (\d)", text))
     assert {seed for _, _, seed in evaluated} == {"0", "1", "2"}
     assert {plan.shared("evaluate", recipe, "figurines_birds") for recipe in recipes} == {each[0] for each in evaluated}

@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from quotes import trainings
 
-from lookalike.command.costs.jobs import job_counts
-from lookalike.plan.plan import Plan
-from rows import trainings_of_targets
+from lookalike.app.command.costs.jobs import job_counts
+from lookalike.workflow.plan.plan import Plan
 
 PAPER = {"scale": "paper", "seeds": [0], "archives": "data/archives", "tracking": True}
 
@@ -29,7 +29,7 @@ def test_a_dry_run_of_the_papers_has_the_jobs_that_the_plan_tells(project):
 
 @pytest.mark.parametrize("target", ["ablations", "figures", "grid"])
 def test_a_target_trains_as_often_as_the_documents_say(project, target):
-    assert planned(project, target)["train"] == trainings_of_targets()[target]
+    assert planned(project, target)["train"] == int(trainings(target))
 
 
 def test_the_start_is_made_anew_on_request(project):

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from lookalike.plan.fidelity import trials
-from lookalike.plan.plan import Plan
-from lookalike.reports.fidelity import overruled_trials
+from lookalike.workflow.plan.fidelity import trials
+from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.report.fidelity import overruled_trials
 from projects import make_project
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}

@@ -87,7 +87,7 @@ def test_a_broken_picture_is_one_line_with_the_log_that_has_the_traceback(projec
 
 
 def test_an_archive_that_cannot_be_had_is_said_as_the_stage_says_it(shared):
-    readers = "src/lookalike/data"  # on which the stages of dvc.yaml depend
+    readers = "src/lookalike/workflow/data"  # on which the stages of dvc.yaml depend
     shutil.copytree(ROOT / readers, shared.root / readers, ignore=shutil.ignore_patterns("__pycache__"))
     specification = shared.root / "params" / "datasets" / "sop.yaml"
     text = re.sub(r"https?://[^/\s\]]+", "http://127.0.0.1:9", specification.read_text())
@@ -141,7 +141,7 @@ def test_ctrl_c_and_a_second_call_are_one_line_each(project):
             os.killpg(first.pid, signal.SIGKILL)
     assert first.returncode not in (0, None)
     assert re.match(
-        r"Stopped on request: 1 of 4 jobs done, .* The same line goes on from here\.$", said.splitlines()[-1]
+        r"Stopped on request: 1 of 3 jobs done, .* The same line goes on from here\.$", said.splitlines()[-1]
     )
     assert not NOISE.search(said)
 

@@ -29,8 +29,9 @@ def embeddings(project):
 def test_png_copies_of_the_views_size_give_the_same_embeddings(project, tmp_path_factory):
     other = type(project)(tmp_path_factory.mktemp("cached") / "project")
     shutil.copytree(project.root, other.root)
+    line = LINE.replace("metrics", "embeddings").replace("json", "safetensors")
     for each in (project, cached(other)):
-        done = each.run(LINE)
+        done = each.run(line)
         assert done.returncode == 0, done.stderr
     before, after = embeddings(project), embeddings(other)
     assert before.keys() == after.keys()
@@ -38,7 +39,7 @@ def test_png_copies_of_the_views_size_give_the_same_embeddings(project, tmp_path
     (copy,) = (path for path in (other.root / "data" / "own" / "pictures").iterdir() if path.suffix == ".csv")
     assert copy.name == "pictures-32px-png.csv"
     assert "48 pictures in " in (other.root / "logs" / "own" / "pictures" / "pictures-32px-png.log").read_text()
-    again = other.run(LINE)
+    again = other.run(line)
     assert "Nothing to be done" in again.stdout + again.stderr
 
 

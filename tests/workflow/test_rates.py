@@ -1,26 +1,31 @@
-"""The target `rates` tries every pair on held-out training classes, writes what it chose, and trainings follow it."""
+"""The target `rates` searches rates on held-out training classes, writes what it chose, and trainings follow it."""
 
 import json
 
 import pandas as pd
 import pytest
 
+from lookalike.workflow.plan.rates import read_scores
 from projects import make_project
 
 pytestmark = pytest.mark.slow
 
 RATES = """
 rates:
-  grid: [{trunk: 2.0e-3, head: 1.0e-3}, {trunk: 1.0e-2, head: 1.0e-3}]
-  seeds: [100, 101]
-  train: {budget: {epochs: 1, batches_per_epoch: 1}}
+  trunk: [2.0e-3, 1.0e-2]
+  head: [1.1e-3]
+  rungs:
+    - {epochs: 1, batches_per_epoch: 1, seeds: [100], survivors: 1}
+    - {epochs: 2, batches_per_epoch: 1, seeds: [100, 101]}
 """
-ONE_ROW = """
+TABLE = """
 own_methods:
-  title: One method
+  title: Two kinds
   datasets: own
   metrics: [R@1]
-  rows: [{label: Margin, recipe: compared_margin}, {label: Margin + DIML, recipe: compared_margin_diml}]
+  rows:
+    - {label: Triplet, recipe: compared_triplet}
+    - {label: Triplet + SAM, recipe: compared_triplet_sam}
 """
 UNCHOSEN = (
     "the overlay, rates: params/rates/own.csv does not exist, and without it rows are not at equal terms; "
@@ -32,8 +37,8 @@ LINE = "--cores 2 rates --configfile own.yaml"
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     project = make_project(tmp_path_factory.mktemp("rates") / "project")
-    project.edit("own.yaml", "tables: [comparison]", f"tables: [own_methods]{RATES}")
-    (project.root / "params" / "tables" / "own.yaml").write_text(ONE_ROW)
+    project.edit("own.yaml", "tables: [comparison]", f"tables: [own_methods]\nhalves: crossed{RATES}")
+    (project.root / "params" / "tables" / "own.yaml").write_text(TABLE)
     refused = project.typed("-n tables --configfile own.yaml")
     assert (refused.stdout + refused.stderr).strip().splitlines()[-1] == UNCHOSEN
     done = project.run(LINE)
@@ -41,15 +46,26 @@ def project(tmp_path_factory):
     return project
 
 
-def test_all_trials_of_the_one_kind_are_listed_with_the_mean_of_their_seeds(project):
+def listed(dataset, half):
+    """Name of the list of a data set's pictures for a half of the classes."""
+    return f"{dataset}.{half}" if half else dataset
+
+
+def chosen_of(project):
     found = pd.read_csv(project.root / "params/rates/own.csv", keep_default_na=False)
-    assert list(found["recipe"]) == ["compared_margin"] * 2
-    assert sorted(found["chosen"]) == ["", "yes"]
-    folder = project.root / "results/own/rates/compared_margin/pictures"
-    for trial, score in enumerate(found["MAP@R"]):
-        reached = [pd.read_csv(folder / f"trial{trial}-seed{seed}.csv")["MAP@R"].max() for seed in (100, 101)]
-        assert score == pytest.approx(sum(reached) / 2, rel=1e-5)
-    assert found.loc[found["MAP@R"].idxmax(), "chosen"] == "yes"
+    return found, found[found["chosen"] != ""]
+
+
+def test_all_trials_of_each_kind_are_listed_with_what_each_seed_reached(project):
+    found, chosen = chosen_of(project)
+    assert [*chosen["rung"]] == [1, 1, 1, 1]
+    assert [*chosen["recipe"]] == ["compared_triplet", "compared_triplet_sam"] * 2
+    assert [*chosen["half"]] == ["", "", "second", "second"]
+    for (recipe, half), trials in found.groupby(["recipe", "half"]):
+        assert {*trials.loc[trials["rung"] == 0, "trunk"]} >= {2e-3, 1e-2}
+        reached = read_scores(project.root / f"results/own/rates/{recipe}/{listed('pictures', half)}.csv")
+        assert [*trials["MAP@R"]] == pytest.approx([sum(each) / len(each) for each in reached.values()], rel=1e-5)
+        assert [*trials["seeds"]] == [1 + rung for rung in trials["rung"]]
 
 
 def test_trials_see_the_last_training_classes_as_test_and_no_test_class(project):
@@ -60,35 +76,47 @@ def test_trials_see_the_last_training_classes_as_test_and_no_test_class(project)
     assert sorted(tried[tried["role"] == "test"]["label"].unique()) == training[-2:]
 
 
+def test_no_class_of_a_trial_is_a_test_class_of_a_run_that_uses_it(project):
+    found, _ = chosen_of(project)
+    for dataset, half in found[["dataset", "half"]].drop_duplicates().itertuples(index=False):
+        split = pd.read_csv(project.root / f"data/own/splits/{listed(dataset, half)}.csv")
+        tried = pd.read_csv(project.root / f"results/own/rates/{listed(dataset, half)}.csv")
+        assert not {*tried["label"]} & {*split.loc[split["role"] != "train", "label"]}
+
+
 def test_no_model_of_a_trial_stays_and_nothing_is_tried_twice(project):
-    assert not list((project.root / "results/own/rates").rglob("*.safetensors"))
+    made = [path.name for path in (project.root / "results/own/rates").rglob("*") if path.is_file()]
+    of_half = ["pictures.csv"] * 3  # classes held out, and trials of two kinds
+    assert sorted(made) == [*of_half, *(file.replace(".", ".second.") for file in of_half)]
     again = project.run(f"-n {LINE}")
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+def test_the_log_tells_each_trial_and_what_it_reached(project):
+    lines = (project.root / "logs/own/rates/compared_triplet-pictures.log").read_text().splitlines()
+    assert "rung 0, trial 1 of 2, seed 100: trunk 0.002, head 0.0011" in lines
+    assert sum(line.startswith("rung ") for line in lines) == sum(line.startswith("  MAP@R ") for line in lines)
+
+
 def test_trainings_take_what_was_chosen(project):
-    found = pd.read_csv(project.root / "params/rates/own.csv", keep_default_na=False)
-    chosen = found[found["chosen"] == "yes"].iloc[0]
-    made = "results/own/metrics/compared_margin/pictures/seed0.json"
+    chosen = chosen_of(project)[1].iloc[0]
+    made = "results/own/metrics/compared_triplet/pictures/seed0.json"
     done = project.run(f"--cores 2 {made} --configfile own.yaml")
     assert done.returncode == 0, done.stderr
-    metrics = json.loads((project.root / made).read_text())
-    model = project.root / "results/own/models/compared_margin/pictures/seed0.safetensors"
+    model = project.root / "results/own/models/compared_triplet/pictures/seed0.safetensors"
     header = model.read_bytes()[8 : 8 + int.from_bytes(model.read_bytes()[:8], "little")]
-    about = json.loads(json.loads(header)["__metadata__"]["about"])
-    assert about["settings"]["optimiser"]["lr"]["trunk"] == chosen["trunk"]  # no trial has the overlay's own
-    assert metrics
+    lr = json.loads(json.loads(header)["__metadata__"]["about"])["settings"]["optimiser"]["lr"]
+    assert (lr["trunk"], lr["head"]) == (chosen["trunk"], chosen["head"])  # no trial has the overlay's own
 
 
 def test_a_committed_choice_does_not_stand_for_trials(project):
-    for history in (project.root / "results/own/rates").rglob("trial*.csv"):
-        history.unlink()
+    (project.root / "results/own/rates/compared_triplet/pictures.csv").unlink()
     again = project.run(f"-n {LINE}")
     assert again.returncode == 0, again.stderr
-    assert "Try rates 0 for compared_margin on pictures, seed 100" in again.stdout + again.stderr
+    assert "Try rates for compared_triplet on pictures" in again.stdout + again.stderr
 
 
-def test_a_scale_without_a_grid_is_refused_in_a_line(project):
+def test_a_scale_that_does_not_say_how_to_search_is_refused_in_a_line(project):
     done = project.typed("-n --cores 2 rates --config scale=paper")
     assert done.returncode != 0
     assert "params/scales/paper.yaml: has no key rates" in (done.stdout + done.stderr).strip().splitlines()[-1]

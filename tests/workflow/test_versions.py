@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from databases import free_port
-from lookalike.running.versions import reason, reproduce
+from lookalike.workflow.running.versions import reason, reproduce
 from projects import ROOT
 
 SPLIT = "data/splits/figurines_people.csv"
@@ -62,7 +62,7 @@ def assert_the_second_has_what_the_first_made(first, second):
     target = "results/mini/metrics/pcb/figurines_people/seed0.json"
     planned = run(second, "snakemake", "-n", "--cores", "1", target)
     jobs = set(re.findall(r"^(\w+) +\d+$", planned, re.MULTILINE))
-    assert jobs == {"train", "embed", "evaluate", "total"}
+    assert jobs == {"train", "evaluate", "total"}
 
 
 def test_a_second_clone_pulls_what_the_first_one_made(tmp_path):
@@ -157,7 +157,7 @@ def test_in_a_repository_of_its_own_dvc_works_with_git(failing, tmp_path):
 
 
 def test_the_reason_is_the_last_error_of_the_stage_else_dvcs_own():
-    stage = "lookalike.data.download.DownloadError: sop.zip cannot be fetched: it has no address\n"
+    stage = "lookalike.workflow.data.download.DownloadError: sop.zip cannot be fetched: it has no address\n"
     dvc = "ERROR: failed to reproduce 'split@sop': failed to run: python -m x, exited with 1\n"
     assert reason("Running stage\n", f"Traceback\n{stage}{dvc}") == "sop.zip cannot be fetched: it has no address"
     assert reason("", f"KeyError: 'x'\n{dvc}") == "KeyError: 'x'"

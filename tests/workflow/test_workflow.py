@@ -5,12 +5,13 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
-from lookalike.command import main
-from lookalike.settings.files import read_entries
-from lookalike.settings.tables import Table
+from lookalike.app.command import main
+from lookalike.workflow.settings.files import read_entries
+from lookalike.workflow.settings.tables import Table
 from projects import make_project
 from waiting import wait_until
 
@@ -19,7 +20,7 @@ LINE = "--cores 2 --resources gpu=1 tables --configfile own.yaml"
 TWO = "--cores 2 --resources gpu=1 --configfile own.yaml " + " ".join(
     f"results/own/metrics/compared_{name}/pictures/seed0.json" for name in ("margin", "margin_avsl")
 )
-EMBEDDINGS = "results/own/embeddings/compared_margin/pictures/seed0.safetensors"
+MODEL = "results/own/models/compared_margin/pictures/seed0.safetensors"
 METRICS = "results/own/metrics/compared_margin/pictures/seed0.json"
 
 pytestmark = pytest.mark.slow
@@ -39,11 +40,9 @@ def finished(first_call):
 
 
 def most_at_once(output):
-    """How many training, embedding and evaluation jobs were running together at most."""
+    """How many training and evaluation jobs were running together at most."""
     running, most = set(), 0
-    for started, ended in re.findall(
-        r"^Job (\d+): (?:Train|Embed|Evaluate)|^Finished jobid: (\d+)", output, re.MULTILINE
-    ):
+    for started, ended in re.findall(r"^Job (\d+): (?:Train|Evaluate)|^Finished jobid: (\d+)", output, re.MULTILINE):
         running = (running | {started}) - {""} if started else running - {ended}
         most = max(most, len(running))
     return most
@@ -78,7 +77,7 @@ def planned(project):
     done = project.run(f"-n {LINE}")
     assert done.returncode == 0, done.stderr
     text = done.stdout + done.stderr
-    verbs = "Get|Split|Train|Embed .+ with|Evaluate|Assemble"
+    verbs = "Get|Split|Train|Evaluate|Assemble"
     return sorted(set(re.findall(rf"Job \d+: ((?:{verbs}) \w+)", text)))
 
 
@@ -128,9 +127,8 @@ def test_a_second_call_has_nothing_to_do(finished):
 
 def test_a_changed_margin_reruns_only_the_runs_of_its_loss(copy):
     copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
-    embedded = ["Embed pictures with compared_margin", "Embed pictures with compared_margin_diml"]
     evaluated = ["Evaluate compared_margin", "Evaluate compared_margin_diml"]
-    assert planned(copy) == ["Assemble comparison", *embedded, *evaluated, "Train compared_margin"]
+    assert planned(copy) == ["Assemble comparison", *evaluated, "Train compared_margin"]
 
 
 def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
@@ -146,42 +144,67 @@ def test_a_changed_evaluation_trains_nothing(copy):
 
 
 @pytest.fixture
-def brought(copy):
-    """Metrics alone, in a checkout whose scripts are younger; what they were made of stayed on another machine."""
-    for left in (".snakemake", "data", "logs", "results/own/models", "results/own/embeddings", "results/own/records"):
+def copied(copy):
+    """Metrics with their records alone; what they were made of stayed on another machine."""
+    made = ["results/own/models", "results/own/records/models"]
+    for left in (".snakemake", "data", "logs", *made):
         shutil.rmtree(copy.root / left)
-    (copy.root / "workflow" / "scripts" / "evaluate.py").touch()
     return copy
 
 
-def test_metrics_that_were_brought_along_are_kept_and_the_rest_is_made(brought):
-    assert planned(brought) == ["Assemble comparison"]
-    before = metrics(brought)
-    (brought.root / METRICS).unlink()
+@pytest.fixture
+def committed(copied):
+    """The same, as a repository holds them."""
+    (copied.root / "results" / "reference").mkdir()
+    shutil.move(copied.root / "results" / "own", copied.root / "results" / "reference" / "own")
+    return copied
+
+
+def bytes_below(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_committed_metrics_that_fit_are_read_and_never_written_and_the_rest_is_made(committed):
+    assert planned(committed) == ["Assemble comparison"]
+    reference = committed.root / "results" / "reference" / "own"
+    metrics_file = reference / Path(METRICS).relative_to("results/own")
+    before = metrics_file.read_bytes()
+    metrics_file.unlink()
     again = ("compared_margin", "compared_margin_diml")  # of one training, which are compared with each other
-    assert planned(brought) == [
+    assert planned(committed) == [
         "Assemble comparison",
-        *(f"Embed pictures with {recipe}" for recipe in again),
         *(f"Evaluate {recipe}" for recipe in again),
         "Split pictures",
         "Train compared_margin",
     ]
-    done = brought.run(LINE, CUDA_VISIBLE_DEVICES="")
+    held = bytes_below(reference)
+    done = committed.run(LINE, CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stderr
-    assert metrics(brought) == before
-    assert planned(brought) == []
+    assert bytes_below(reference) == held
+    assert (committed.root / METRICS).read_bytes() == before
+    assert planned(committed) == []
+    taken = committed.run(LINE.replace("tables", "reference"), CUDA_VISIBLE_DEVICES="")
+    assert taken.returncode == 0, taken.stderr
+    assert "results/reference/own: " in taken.stdout + taken.stderr
+    assert metrics_file.read_bytes() == before
 
 
-def test_metrics_of_other_settings_that_were_brought_along_are_refused(brought):
-    brought.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
-    done = brought.run(f"-n {LINE}")
+def test_committed_metrics_of_other_settings_are_made_anew(committed):
+    committed.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
+    trained = [job for job in planned(committed) if job.startswith("Train")]
+    assert trained == ["Train compared_margin"]
+
+
+def test_metrics_of_other_settings_that_were_copied_are_refused(copied):
+    copied.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
+    done = copied.run(f"-n {LINE}")
     assert done.returncode == 1
     assert "seed0.json (and 1 more): made by other settings, " in done.stderr + done.stdout
 
 
-def test_a_call_that_trains_again_keeps_nothing_that_was_brought_along(brought):
-    done = brought.run(f"-n {LINE} --forcerun train")
-    assert re.search(r"^evaluate +14$", done.stdout + done.stderr, re.MULTILINE)
+def test_a_call_that_trains_again_reads_nothing_that_is_committed(committed):
+    done = committed.run(f"-n {LINE} --forcerun train")
+    assert re.search(r"^evaluate +17$", done.stdout + done.stderr, re.MULTILINE)
 
 
 def test_a_misspelt_key_is_refused_before_any_job(copy):
@@ -206,18 +229,16 @@ def test_a_flipped_bit_is_named_and_nothing_is_computed_from_it(copy, monkeypatc
     metrics = (copy.root / METRICS).read_bytes()
     line = f"--cores 2 --resources gpu=1 --configfile own.yaml {METRICS}"
 
-    flip(copy.root / EMBEDDINGS)
+    flip(copy.root / MODEL)
     assert main(["verify", "results/own"]) == 1
-    assert f"fault  {EMBEDDINGS}: has other bytes than those that embed left" in capsys.readouterr().out
+    assert f"fault  {MODEL}: has other bytes than those that train left" in capsys.readouterr().out
     done = copy.run(f"{line} --forcerun evaluate")
     assert done.returncode != 0
     said = done.stdout + done.stderr
-    assert re.search(
-        rf"{EMBEDDINGS} is not what embed left there: .* Remove it, and the next call makes it again", said
-    )
+    assert re.search(rf"{MODEL} is not what train left there: .* Remove it, and the next call makes it again", said)
     assert not (copy.root / METRICS).exists()
 
-    (copy.root / EMBEDDINGS).unlink()
+    (copy.root / MODEL).unlink()
     done = copy.run(line)
     assert done.returncode == 0, done.stderr
     assert (copy.root / METRICS).read_bytes() == metrics
@@ -236,7 +257,7 @@ def test_a_download_comes_before_the_split_and_had_again_splits_nothing_again(pa
 
 def test_newer_code_of_the_download_hides_none_of_the_jobs_that_follow(packed):
     assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
-    script = packed.root / "workflow" / "scripts" / "download.py"
+    script = packed.root / "workflow" / "scripts" / "stage.py"
     script.write_text(script.read_text() + "\n")  # as an archive unpacked over the folder does by its times
     assert {"Train compared_margin", "Train compared_margin_avsl"} <= set(planned(packed))
 

@@ -16,8 +16,8 @@ rule attribute:
         gpu=device,
     params:
         root=inputs.root,
-        code=inputs.code("lookalike.stages.attribute:attribute", stage="train"),
+        code=inputs.code("lookalike.workflow.stages.attribute:attribute", stage="train"),
     message:
         "Measure the attention of {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
     script:
-        "../scripts/attribute.py"
+        "../scripts/stage.py"

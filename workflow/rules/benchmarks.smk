@@ -2,9 +2,12 @@ import os
 import re
 from pathlib import Path
 
-# What a script measures: those modules of the package that it imports.
+# What a script measures: those modules of the package that it imports. One that simulates verdicts is no such script, and
+# one that fills ten minutes of a card is for whoever has a card, or calls it small (docs/cost.md).
 IMPORTED = re.compile(r"^from (lookalike\S*) import", re.MULTILINE)
-BENCHMARKS = sorted({*glob_wildcards("benchmarks/{benchmark}.py").benchmark} - {"measure", "summary"})
+BENCHMARKS = sorted(
+    {*glob_wildcards("benchmarks/{benchmark}.py").benchmark} - {"gpu_day", "measure", "summary", "verdicts"}
+)
 
 
 rule benchmark:
@@ -29,7 +32,7 @@ rule benchmark:
     message:
         "Measure {wildcards.benchmark}"
     script:
-        "../scripts/benchmark.py"
+        "../scripts/stage.py"
 
 
 rule benchmark_summary:
@@ -38,16 +41,18 @@ rule benchmark_summary:
         script="benchmarks/summary.py",
         shared="benchmarks/measure.py",
     output:
-        summary="results/benchmarks/summary.md",
+        text="results/benchmarks/summary.md",
     log:
         "logs/benchmarks.log",
     localrule: True
     conda:
         "../../environment.yml"
+    params:
+        stage="lookalike.workflow.stages.benchmark:benchmark",
     message:
         "Hold the benchmarks against their limits"
     script:
-        "../scripts/benchmark_summary.py"
+        "../scripts/stage.py"
 
 
 # Asked for by name only: `snakemake --cores all benchmarks`, with `--forcerun benchmark` to measure anew.

@@ -2,30 +2,63 @@ rule claim_verdicts:
     input:
         changed=claims.files("changed"),
         baseline=claims.files("baseline"),
+        learned=claims.files("learned"),
+        started=claims.files("started"),
+        before=committed(f"results/reference/{plan.folder}/claims_before.csv"),
     output:
         report(f"{RESULTS}/claims.csv", caption=CAPTION, category="Claims", labels={"claims": "all"}),
         f"{RESULTS}/claims.md",
+        verdicts=f"{RESULTS}/claim_verdicts.csv",
     log:
         f"{LOGS}/claims.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        claims=claims.stated,
+        stage="lookalike.workflow.report.claims:claims",
+        claims={name: claim.dump() for name, claim in claims.stated.items()},
         runs=told(claims.runs),
         scale=plan.title,
-        chosen_on="training classes held out of another training" if plan.holds_out else "the test classes",
-        code=inputs.code("lookalike.reports.claims:claims"),
+        crossed=plan.is_crossed,
+        code=inputs.code("lookalike.workflow.report.claims:claims"),
     message:
         "Hold the papers' claims against the measured runs"
     script:
-        "../scripts/claims.py"
+        "../scripts/stage.py"
+
+
+rule classes_of_dataset:
+    input:
+        metrics=claims.metrics,
+    output:
+        f"{RESULTS}/classes/{{dataset}}.csv.xz",
+    log:
+        f"{LOGS}/classes/{{dataset}}.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        stage="lookalike.workflow.report.by_class:classes",
+        models=claims.models,
+        code=inputs.code("lookalike.workflow.report.by_class:classes"),
+    message:
+        "Gather what the classes of {wildcards.dataset} reached"
+    script:
+        "../scripts/stage.py"
+
+
+# Asked for by name only, and committed: by these files whoever doubts a verdict judges claims and comparison without training.
+rule classes:
+    input:
+        collect(f"{RESULTS}/classes/{{dataset}}.csv.xz", dataset=claims.datasets),
 
 
 # Asked for by name only: `snakemake --cores all claims`, which takes the seeds 0, 1 and 2 unless it is given at least two.
 rule claims:
-    # The runs too: verdicts that are committed must not make a fresh clone believe that it has finished.
+    # The runs too: verdicts that came from elsewhere must not stand for them.
     input:
         claims.files("changed"),
         claims.files("baseline"),
+        claims.files("learned"),
+        claims.files("started"),
         rules.claim_verdicts.output,

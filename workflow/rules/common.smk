@@ -1,30 +1,34 @@
 """What the rules share: the plan of this call, and what of it they ask for."""
 
 import sys
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 
+from snakemake import common, rules as of_snakemake
 from snakemake.io import IOFile
 
-from lookalike.settings.call import read_overlay
-from lookalike.settings.files import read_yaml
-from lookalike.paths import PACKAGE, archives_of, episodes_of
-from lookalike.plan.reuse import Brought, asks_again
-from lookalike.plan.evidence import Evidence
-from lookalike.plan.explanations import Explanations
-from lookalike.plan.figures import Figures
-from lookalike.plan.inputs import Inputs, form_of
-from lookalike.plan.needs import check_archives, check_inputs
-from lookalike.plan.plan import Plan
-from lookalike.plan.timings import timing_pattern
-from lookalike.reports.claims import Claims
-from lookalike.reports.fidelity import Trials
-from lookalike.reports.page import Shown
-from lookalike.reports.regression import Gate
-from lookalike.running.devices import loading_threads, visible_devices
-from lookalike.sources.trees import other_sources
-from lookalike.running.jobs import parent_of_jobs
-from lookalike.tracking.server import ask_server, recently_away
+from lookalike.workflow.settings.call import read_overlay
+from lookalike.workflow.settings.files import read_yaml
+from lookalike.base.paths import PACKAGE, archives_of, episodes_of
+from lookalike.workflow.plan.reuse import asks_again
+from lookalike.workflow.plan.evidence import Evidence
+from lookalike.workflow.plan.explanations import Explanations
+from lookalike.workflow.plan.figures import Figures
+from lookalike.workflow.plan.inputs import Inputs, form_of
+from lookalike.workflow.plan.needs import check_archives, check_inputs
+from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.plan.timings import timing_pattern
+from lookalike.workflow.report.claims import Claims
+from lookalike.workflow.report.fidelity import Trials
+from lookalike.workflow.report.page import Shown
+from lookalike.workflow.report.regression import Gate
+from lookalike.workflow.running.devices import loading_threads, visible_devices
+from lookalike.workflow.settings.sources.trees import other_sources
+from lookalike.workflow.running.jobs import parent_of_jobs
+from lookalike.workflow.tracking.server import ask_server, recently_away
+
+# Snakemake 9.27 reads the signature of each function of a rule several times a job, a seventh of all planning.
+common.get_function_params = of_snakemake.get_function_params = cache(common.get_function_params)
 
 
 def told(function):
@@ -65,18 +69,18 @@ def read_all():
     read_yaml(Path("params/config.yaml").absolute())  # Snakemake reads these without a word on duplicate keys
     overlay = read_overlay([Path(path) for path in workflow.overwrite_configfiles])
     config["overlays"] = overlay.get("overlays", [])
-    inputs = Inputs(Plan(config), made_of)
+    inputs = Inputs(Plan(config), made_of, makes_anew)
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     evidence = Evidence(inputs, recorded)
-    return plan, inputs, Brought(inputs, makes_anew), evidence, *(kind(evidence) for kind in REPORTED)
+    return plan, inputs, evidence, *(kind(evidence) for kind in REPORTED)
 
 
 if other := other_sources():
     print(other, file=sys.stderr, flush=True)
-plan, inputs, brought, evidence, claims, trials, figures, explanations, shown = read_all()
+plan, inputs, evidence, claims, trials, figures, explanations, shown = read_all()
 gate = Gate(inputs)
 for notice in plan.notices:
     print(notice, file=sys.stderr, flush=True)
@@ -90,7 +94,9 @@ LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
 DECODED = f"{DATA}/decoded"
 CAPTION = "../report/result.rst"
-TEMPLATES = sorted(map(str, (PACKAGE / "reports" / "templates").iterdir()))  # of pages: HTML, CSS, JavaScript
+TEMPLATES = sorted(
+    map(str, (PACKAGE / "workflow" / "report" / "templates").iterdir())
+)  # of pages: HTML, CSS, JavaScript
 
 
 wildcard_constraints:
@@ -98,8 +104,8 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     seed=r"\d+",
     table=r"[a-z][a-z0-9_]*",
-    trial=r"\d+",
     explainer=r"[a-z][a-z0-9_]*",
+    half=r"([.]second)?",
 
 
 DEVICES = visible_devices()
@@ -117,6 +123,11 @@ def device(wildcards):
 def loading(wildcards):
     """Beside a device, processor cores load pictures; without one, each job has a core to itself."""
     return LOADING if device(wildcards) else 1
+
+
+def preparing(wildcards):
+    """Four that draw or decode, where they leave cores: who waits for all is overtaken by all who wait for one."""
+    return 4 if (workflow.resource_settings.cores or 8) >= 8 else 1
 
 
 def committed(file):

@@ -8,10 +8,11 @@ rule download:
         f"{LOGS}/download/{{dataset}}.log",
     wildcard_constraints:
         dataset=inputs.not_yet_downloaded(),
+    priority: inputs.turn()
     conda:
         "../../environment.yml"
-    threads: 4  # that draw
+    threads: preparing
     message:
         "Get {wildcards.dataset}"
     script:
-        "../scripts/download.py"
+        "../scripts/stage.py"

@@ -1,3 +1,4 @@
+# Only for what looks into them, such as a figure: an evaluation keeps none.
 rule embed:
     input:
         model=inputs.result_of("model"),
@@ -6,9 +7,6 @@ rule embed:
         embeddings=inputs.pattern("embeddings"),
     log:
         f"{LOGS}/embed/{{recipe}}-{{dataset}}-seed{{seed}}.log",
-    benchmark:
-        f"{RESULTS}/{timing_pattern('embed')}"
-    priority: 1  # before the next training: what is trained is soon measured, and stays if a call is killed
     conda:
         "../../environment.yml"
     threads: loading
@@ -18,8 +16,8 @@ rule embed:
         settings=inputs.settings("embed"),
         root=inputs.pictures_root,
         decoded=DECODED,
-        code=inputs.code("lookalike.stages.embed:embed", stage="embed"),
+        code=inputs.code("lookalike.workflow.stages.embed:embed", stage="embed"),
     message:
         "Embed {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:
-        "../scripts/embed.py"
+        "../scripts/stage.py"

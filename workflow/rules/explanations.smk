@@ -3,25 +3,27 @@ rule triplets:
     input:
         embeddings=explanations.neutral_embeddings,
     output:
-        drawn=f"{RESULTS}/explanations/{{dataset}}.triplets.csv",
+        drawn=f"{RESULTS}/explanations/{{dataset}}{{half}}.triplets.csv",
     log:
-        f"{LOGS}/triplets/{{dataset}}.log",
+        f"{LOGS}/triplets/{{dataset}}{{half}}.log",
     conda:
         "../../environment.yml"
+    resources:
+        gpu=0,
     params:
-        wanted=explanations.settings["triplets"],
-        seed=explanations.settings["seed"],
-        code=inputs.code("lookalike.stages.triplets:triplets"),
+        wanted=explanations.settings.triplets,
+        seed=explanations.settings.seed,
+        code=inputs.code("lookalike.workflow.stages.triplets:triplets"),
     message:
         "Draw the triplets of {wildcards.dataset}"
     script:
-        "../scripts/triplets.py"
+        "../scripts/stage.py"
 
 
 rule explain:
     input:
         model=told(explanations.model),
-        triplets=rules.triplets.output.drawn,
+        triplets=told(explanations.triplets_of),
         manifest=inputs.manifest,
     output:
         measures=f"{RESULTS}/explanations/{{recipe}}/{{dataset}}/{{explainer}}-seed{{seed}}.json",
@@ -35,14 +37,15 @@ rule explain:
     resources:
         gpu=device,
     params:
+        method="{explainer}",
         protocol=explanations.protocol,
         root=inputs.root,
-        layout=lambda wildcards: inputs.specification(wildcards)["layout"],
+        layout=lambda wildcards: inputs.dataset(wildcards).about.layout,
         code=explanations.code,
     message:
         "Explain {wildcards.recipe} on {wildcards.dataset} by {wildcards.explainer}, seed {wildcards.seed}"
     script:
-        "../scripts/explain.py"
+        "../scripts/stage.py"
 
 
 rule explanations_table:
@@ -59,14 +62,15 @@ rule explanations_table:
     conda:
         "../../environment.yml"
     params:
-        settings=explanations.settings,
+        stage="lookalike.workflow.report.explanations:explanations_table",
+        settings=explanations.settings.dump(),
         rows=told(explanations.rows),
         scale=plan.title,
-        code=inputs.code("lookalike.reports.explanations:explanations_table"),
+        code=inputs.code("lookalike.workflow.report.explanations:explanations_table"),
     message:
         "Put the quality of all explanations into one table"
     script:
-        "../scripts/explanations_table.py"
+        "../scripts/stage.py"
 
 
 # Asked for by name only: `snakemake --cores all explanations`, over three seeds unless the call names at least two.

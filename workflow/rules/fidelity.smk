@@ -12,14 +12,15 @@ rule fidelity:
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.report.fidelity:fidelity",
         runs=told(trials.runs),
         scale=SCALE,
         overruled=trials.overruled,
         stated=trials.stated,
         # Committed, so no output: it must not make a fresh clone believe that it has finished.
         published="docs/fidelity.md" if plan.folder == "mini" else "",
-        code=inputs.code("lookalike.reports.fidelity:fidelity"),
+        code=inputs.code("lookalike.workflow.report.fidelity:fidelity"),
     message:
         "Say what each choice between paper and released code changes"
     script:
-        "../scripts/fidelity.py"
+        "../scripts/stage.py"

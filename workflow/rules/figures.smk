@@ -1,6 +1,6 @@
 rule figure:
     input:
-        figures.files,
+        files=figures.files,
     output:
         multiext(f"{RESULTS}/figures/{{figure}}", ".csv", ".svg"),
         report(f"{RESULTS}/figures/{{figure}}.png", caption=CAPTION, category="Figures", labels={"figure": "{figure}"}),
@@ -15,14 +15,15 @@ rule figure:
     resources:
         gpu=device,
     params:
-        entry=figures.entry,
+        stage="figures",
+        entry=lambda wildcards: figures.entry(wildcards).dump(),
         runs=told(figures.runs),
         scale=f"{plan.folder}: {plan.title}",
         code=figures.code,
     message:
         "Draw {wildcards.figure}"
     script:
-        "../scripts/figures.py"
+        "../scripts/stage.py"
 
 
 rule figures_page:
@@ -37,13 +38,14 @@ rule figures_page:
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.stages.figures:figures_page",
         figures={figure: f"{RESULTS}/figures/{figure}" for figure in figures.entries},
         scale=f"{plan.folder}: {plan.title}",
-        code=inputs.code("lookalike.stages.figures:figures_page"),
+        code=inputs.code("lookalike.workflow.stages.figures:figures_page"),
     message:
         "Put all figures on one page"
     script:
-        "../scripts/figures_page.py"
+        "../scripts/stage.py"
 
 
 # `snakemake --cores all --resources gpu=1 figures`.

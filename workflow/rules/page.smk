@@ -23,7 +23,7 @@ rule pairs:
     message:
         "Explain what {wildcards.recipe} finds on {wildcards.dataset}, seed {wildcards.seed}"
     script:
-        "../scripts/pairs.py"
+        "../scripts/stage.py"
 
 
 rule thumbnails:
@@ -35,14 +35,16 @@ rule thumbnails:
         f"{LOGS}/thumbnails/{{dataset}}.log",
     conda:
         "../../environment.yml"
+    resources:
+        gpu=0,
     params:
         root=inputs.root,
-        side=shown.settings["thumbnail_px"],
-        code=inputs.code("lookalike.stages.thumbnails:thumbnails"),
+        side=shown.settings.thumbnail_px,
+        code=inputs.code("lookalike.workflow.stages.thumbnails:thumbnails"),
     message:
         "Make small pictures of {wildcards.dataset}"
     script:
-        "../scripts/thumbnails.py"
+        "../scripts/stage.py"
 
 
 rule page_folder:
@@ -60,6 +62,7 @@ rule page_folder:
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.report.page:page",
         rows=told(shown.rows),
         datasets=shown.datasets,
         tables=told(shown.tables),
@@ -68,11 +71,11 @@ rule page_folder:
         documents=shown.documents,
         found=shown.found,
         scale=plan.title,
-        code=inputs.code("lookalike.reports.page:page"),
+        code=inputs.code("lookalike.workflow.report.page:page"),
     message:
         "Lay out the page"
     script:
-        "../scripts/page.py"
+        "../scripts/stage.py"
 
 
 # Asked for by name only: `snakemake --cores all page`, then open results/<scale>/page/index.html.

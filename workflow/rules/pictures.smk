@@ -5,7 +5,7 @@ if inputs.copies:
         input:
             manifest=inputs.manifest,
         output:
-            manifest=f"{DATA}/pictures/{{dataset}}-{{form}}.csv",
+            copied=f"{DATA}/pictures/{{dataset}}-{{form}}.csv",
         log:
             f"{LOGS}/pictures/{{dataset}}-{{form}}.log",
         wildcard_constraints:
@@ -15,10 +15,10 @@ if inputs.copies:
             "../../environment.yml"
         threads: 8
         params:
-            settings=lambda wildcards: plan.picture_cache_of(wildcards.dataset),
+            settings=lambda wildcards: plan.picture_cache_of(wildcards.dataset).dump(),
             root=inputs.root,
-            code=inputs.code("lookalike.stages.pictures:pictures"),
+            code=inputs.code("lookalike.workflow.stages.pictures:pictures"),
         message:
             "Copy the pictures of {wildcards.dataset} in another size"
         script:
-            "../scripts/pictures.py"
+            "../scripts/stage.py"

@@ -15,12 +15,12 @@ rule pretrain:
         gpu=device,
     params:
         settings=START.train,
-        drawn=START.drawn,
-        measured_on=START.measured_on,
+        drawn=[each.dump() for each in START.drawn],
+        measured_on=[each.dump() for each in START.measured_on],
         seed=0,
         folder="data/start",
-        code=inputs.code_of_start("lookalike.stages.pretrain:pretrain"),
+        code=inputs.code_of_start("lookalike.workflow.stages.pretrain:pretrain"),
     message:
         "Train the start on figurines that no data set shows"
     script:
-        "../scripts/pretrain.py"
+        "../scripts/stage.py"

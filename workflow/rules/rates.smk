@@ -1,39 +1,37 @@
-# Asked for by name only: `snakemake --cores all rates` chooses rates of trunk and head anew, see params/rates.
-TRIAL = f"{RESULTS}/rates/{{recipe}}/{{dataset}}/trial{{trial}}-seed{{seed}}"
-
-
+# Asked for by name only: `snakemake --cores all rates` searches the rates of each kind of recipe anew, see params/rates.
 use rule hold_out as hold_out_last with:
     output:
-        manifest=f"{RESULTS}/rates/{{dataset}}.csv",
+        held_out=f"{RESULTS}/rates/{{dataset}}{{half}}.csv",
     log:
-        f"{LOGS}/hold_out/{{dataset}}.log",
+        f"{LOGS}/hold_out/{{dataset}}{{half}}.log",
     message:
-        "Hold out the last training classes of {wildcards.dataset}"
+        "Hold out the last training classes of {wildcards.dataset}{wildcards.half}"
 
 
-# Parameters that are not named here are those of `train`.
+# All trials of a kind, on the first recipe of it. Parameters that are not named here are those of `train`.
 use rule train as try_rates with:
     input:
-        manifest=rules.hold_out_last.output.manifest,
+        manifest=rules.hold_out_last.output.held_out,
         strangers=inputs.strangers,
-        selection=[],
     output:
-        model=temp(f"{TRIAL}.safetensors"),
-        history=f"{TRIAL}.csv",
+        f"{RESULTS}/rates/{{recipe}}/{{dataset}}{{half}}.csv",
     log:
-        f"{LOGS}/rates/{{recipe}}-{{dataset}}-trial{{trial}}-seed{{seed}}.log",
+        f"{LOGS}/rates/{{recipe}}-{{dataset}}{{half}}.log",
     benchmark:
-        f"{RESULTS}/timings/rates/{{recipe}}-{{dataset}}-trial{{trial}}-seed{{seed}}.tsv"
+        f"{RESULTS}/timings/rates/{{recipe}}-{{dataset}}{{half}}.tsv"
     params:
-        settings=inputs.settings_of_trial,
-        resume=f"{RESULTS}/rates/{{recipe}}/{{dataset}}/.trial{{trial}}-seed{{seed}}.unfinished",
+        stage="trials",
+        settings=inputs.settings_of_trials,
+        rates=inputs.rates,
+        code=inputs.code("lookalike.workflow.stages.trials:trials", stage="train"),
+        resume=f"{RESULTS}/rates/{{recipe}}/.{{dataset}}{{half}}.unfinished",
     message:
-        "Try rates {wildcards.trial} for {wildcards.recipe} on {wildcards.dataset}, seed {wildcards.seed}"
+        "Try rates for {wildcards.recipe} on {wildcards.dataset}{wildcards.half}"
 
 
 rule choose_rates:
     input:
-        histories=evidence.histories_of_rates,
+        trials=evidence.trials_of_rates,
     output:
         f"params/rates/{plan.rates_of}.csv",
     log:
@@ -42,17 +40,18 @@ rule choose_rates:
     conda:
         "../../environment.yml"
     params:
-        trials=told(evidence.trials_of_rates),
-        rates=plan.rates,
-        code=inputs.code("lookalike.stages.rates:rates"),
+        stage="lookalike.workflow.plan.rates:choose_rates",
+        kinds=told(evidence.kinds_of_rates),
+        rates=inputs.rates,
+        code=inputs.code("lookalike.workflow.plan.rates:choose_rates"),
     message:
         "Choose rates by retrieval on held-out training classes"
     script:
-        "../scripts/rates.py"
+        "../scripts/stage.py"
 
 
 rule rates:
     # The trials too: choices that are committed must not make a fresh clone believe that it has finished.
     input:
-        evidence.histories_of_rates,
+        evidence.trials_of_rates,
         rules.choose_rates.output,

@@ -6,22 +6,26 @@ rule trace:
         f"{LOGS}/trace/{{recipe}}-{{dataset}}.log",
     conda:
         "../../environment.yml"
+    resources:
+        gpu=0,
     params:
         settings=inputs.all_settings,
         specification=inputs.specification,
-        code=inputs.code("lookalike.stages.trace:trace", stage=None),
+        code=inputs.code("lookalike.workflow.stages.trace:trace", stage=None),
     message:
         "Trace {wildcards.recipe} on {wildcards.dataset}"
     script:
-        "../scripts/trace.py"
+        "../scripts/stage.py"
 
 
 rule regression:
     input:
-        collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
+        lambda wildcards: list(told(gate.tables)().values()),
+        lambda wildcards: list(gate.compared_traces().values()),
+        claims=told(gate.claims),
+        reference_claims=committed(gate.reference_claims),
         reference=committed(gate.reference),
         reference_traces=committed(gate.reference_traces),
-        traces=lambda wildcards: list(gate.compared_traces().values()),
     output:
         report=f"{RESULTS}/regression.md",
     log:
@@ -30,14 +34,15 @@ rule regression:
     conda:
         "../../environment.yml"
     params:
-        tables=evidence.table_files,
+        stage="lookalike.workflow.report.regression:regression",
+        tables=gate.tables,
         traces=gate.compared_traces,
         committed=gate.committed,
-        code=inputs.code("lookalike.reports.regression:regression"),
+        code=inputs.code("lookalike.workflow.report.regression:regression"),
     message:
         "Hold tables and traces against the committed ones"
     script:
-        "../scripts/regression.py"
+        "../scripts/stage.py"
 
 
 # All that the gate compares; `.ci/reference` makes it under each setting.
@@ -48,38 +53,40 @@ rule measured:
 
 
 # Asked for by name only, after a change that is meant to move numbers: `.ci/reference` calls both.
-rule reference:
+rule numbers:
     input:
         gate.measured_files,
     log:
-        f"{LOGS}/reference.log",
+        f"{LOGS}/numbers.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.report.regression:record",
         settings=gate.measured_settings,
         reference=gate.reference,
     message:
         "Write the committed numbers anew"
     script:
-        "../scripts/reference.py"
+        "../scripts/stage.py"
 
 
-rule reference_traces:
+rule traces:
     input:
         lambda wildcards: list(gate.traces().values()),
     log:
-        f"{LOGS}/reference_traces.log",
+        f"{LOGS}/traces.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.report.regression:record_traces",
         traces=gate.traces,
         reference=gate.reference_traces,
     message:
         "Write the committed traces anew"
     script:
-        "../scripts/reference_traces.py"
+        "../scripts/stage.py"
 
 
 # Does the gate stay open where nothing is broken? Each setting against a reference made of the others.
@@ -94,9 +101,27 @@ rule unbroken:
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.report.regression:unbroken",
         settings=gate.measured_settings,
-        code=inputs.code("lookalike.reports.regression:unbroken"),
+        code=inputs.code("lookalike.workflow.report.regression:unbroken"),
     message:
         "Hold unbroken runs against each other"
     script:
-        "../scripts/unbroken.py"
+        "../scripts/stage.py"
+
+
+# Asked for by name only, once results are made: `snakemake --cores all reference`, with what else the call was given.
+rule reference:
+    log:
+        f"{LOGS}/reference.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        stage="lookalike.workflow.report.reference:reference",
+        made=RESULTS,
+        committed=inputs.reference_folder,
+    message:
+        "Take over {params.made} as what the repository shows"
+    script:
+        "../scripts/reference.py"

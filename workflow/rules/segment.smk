@@ -11,13 +11,14 @@ rule episodes:
     conda:
         "../../environment.yml"
     params:
+        stage="episodes",
         longest=inputs.longest_episodes,
         ways=1,
-        code=inputs.code("lookalike.stages.episodes:episodes"),
+        code=inputs.code("lookalike.workflow.stages.episodes:episodes"),
     message:
         "Draw the episodes of {wildcards.dataset}"
     script:
-        "../scripts/episodes.py"
+        "../scripts/stage.py"
 
 
 # Parameters that are not named here are those of `episodes`.
@@ -45,7 +46,7 @@ rule segment:
         f"{LOGS}/segment/{{recipe}}-{{dataset}}-seed{{seed}}.log",
     benchmark:
         f"{RESULTS}/{timing_pattern('segment')}"
-    priority: 2
+    priority: inputs.turn("score")
     conda:
         "../../environment.yml"
     threads: loading
@@ -54,8 +55,9 @@ rule segment:
     params:
         settings=inputs.settings("segment"),
         root=inputs.root,
-        code=inputs.code("lookalike.stages.segment:segment", stage="segment"),
+        made_by=inputs.made_by,
+        code=inputs.code("lookalike.workflow.stages.segment:segment", stage="segment"),
     message:
         "Segment {wildcards.dataset} with {wildcards.recipe}, seed {wildcards.seed}"
     script:
-        "../scripts/segment.py"
+        "../scripts/stage.py"

@@ -1,26 +1,27 @@
-# Only with `--config selection=held_out`: the epoch that is reported is chosen without a look at the test classes.
+# Only with `--config selection=held_out`: an epoch is chosen without a look at the test classes, to stand beside the last.
 rule hold_out:
     input:
         manifest=inputs.pictures,
     output:
-        manifest=f"{RESULTS}/selection/{{dataset}}/seed{{seed}}.csv",
+        held_out=f"{RESULTS}/selection/{{dataset}}/seed{{seed}}.csv",
     log:
         f"{LOGS}/hold_out/{{dataset}}-seed{{seed}}.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        code=inputs.code("lookalike.stages.hold_out:hold_out"),
+        stage="hold_out",
+        code=inputs.code("lookalike.workflow.stages.hold_out:hold_out"),
     message:
         "Hold out classes of {wildcards.dataset}, seed {wildcards.seed}"
     script:
-        "../scripts/hold_out.py"
+        "../scripts/stage.py"
 
 
 # Parameters that are not named here are those of `train`.
 use rule train as select with:
     input:
-        manifest=rules.hold_out.output.manifest,
+        manifest=rules.hold_out.output.held_out,
         strangers=inputs.strangers,
         selection=[],
     output:

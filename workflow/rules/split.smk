@@ -6,18 +6,42 @@ rule split:
         manifest=f"{DATA}/splits/{{dataset}}.csv",
     log:
         f"{LOGS}/split/{{dataset}}.log",
+    priority: inputs.turn()
     conda:
         "../../environment.yml"
-    threads: 4  # that decode pictures
+    threads: preparing
     params:
         specification=inputs.specification,
         broken=inputs.broken_pictures,
         code=inputs.code(
-            "lookalike.stages.download:obtain",
-            "lookalike.stages.split:assign",
-            "lookalike.data.screening:screened",
+            "lookalike.workflow.stages.download:obtain",
+            "lookalike.workflow.stages.split:assign",
+            "lookalike.workflow.data.screening:screened",
         ),
     message:
         "Split {wildcards.dataset}"
     script:
-        "../scripts/split.py"
+        "../scripts/stage.py"
+
+
+# Only with `halves: crossed`: training and test classes in each other's place, of a split or of its copies' list.
+rule second_half:
+    input:
+        manifest=f"{DATA}/{{lists}}/{{listed}}.csv",
+    output:
+        second=f"{DATA}/{{lists}}/{{listed}}.second.csv",
+    log:
+        f"{LOGS}/second_half/{{lists}}-{{listed}}.log",
+    wildcard_constraints:
+        lists="splits|pictures",
+        listed=r"[a-z0-9_-]+",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        stage="lookalike.workflow.stages.split:second_half",
+        code=inputs.code("lookalike.workflow.stages.split:second_half"),
+    message:
+        "Let training and test classes of {wildcards.listed} change sides"
+    script:
+        "../scripts/stage.py"

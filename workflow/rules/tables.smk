@@ -6,25 +6,27 @@ rule table:
         multiext(f"{RESULTS}/tables/{{table}}", ".md", ".tex"),
     log:
         f"{LOGS}/tables/{{table}}.log",
-        tracking=f"{LOGS}/tables/{{table}}.tracking.log",
+        track=f"{LOGS}/tables/{{table}}.tracking.log",
+    priority: 1000  # once its runs are there: a table can be read while the others are made
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        table=lambda wildcards: plan.table(wildcards.table),
+        stage="lookalike.workflow.report.tables.render:tables",
+        entry=lambda wildcards: plan.table(wildcards.table).dump(),
         runs=told(evidence.runs_of_table),
         scale=plan.title,
         published=lambda wildcards: plan.published_digest(wildcards.table),
-        code=inputs.code("lookalike.tables.render:tables"),
+        code=inputs.code("lookalike.workflow.report.tables.render:tables"),
     message:
         "Assemble {wildcards.table}"
     script:
-        "../scripts/tables.py"
+        "../scripts/stage.py"
 
 
 rule tables_page:
     input:
-        cells=collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
+        collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
         parts=TEMPLATES,
     output:
         f"{RESULTS}/{plan.tables_page}",
@@ -34,11 +36,12 @@ rule tables_page:
     conda:
         "../../environment.yml"
     params:
+        stage="lookalike.workflow.report.html:tables_page",
         tables=plan.tables,
         cells=evidence.table_files,
         scale=plan.title,
-        code=inputs.code("lookalike.reports.html:tables_page"),
+        code=inputs.code("lookalike.workflow.report.html:tables_page"),
     message:
         "Put all tables on one page"
     script:
-        "../scripts/tables_page.py"
+        "../scripts/stage.py"

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.explanations.decomposition import by_activation, by_graph, by_structure, decomposes
 from lookalike.explanations.explanation import Explanation, stacked
 from lookalike.explanations.gradient import by_attention, by_gradient, by_mean_activation

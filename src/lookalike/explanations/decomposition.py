@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.checks import require_keys
+from lookalike.base.checks import require_keys
 from lookalike.explanations.explanation import Explanation, Nodes, on_grid
 from lookalike.methods.avsl.attention import contribution_maps
 from lookalike.methods.avsl.bounds import exact_distance

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.explanations.explanation import Explanation
 from lookalike.methods.diml.model import embed_with_map
 from lookalike.methods.sam.attention import attention_maps

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from lookalike.base.files import replacing
 from lookalike.explanations.explanation import ROLES, Explanation
 from lookalike.explanations.words import colours, sentence
-from lookalike.files import replacing
 
 FOR, AGAINST = (235, 75, 10), (30, 110, 230)  # colours of what is above and below zero
 STRONGEST = 0.75  # share of the colour where a map is largest

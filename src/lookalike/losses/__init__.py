@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lookalike.checks import require_keys, require_known
+from lookalike.base.checks import require_keys, require_known
 from lookalike.losses.base import BatchLoss, MiningOptions
 from lookalike.losses.identity import PartCrossEntropyLoss
 from lookalike.losses.listwise import BlackboxAPLoss, FastAPLoss, RoadmapLoss, SmoothAPLoss, SoftbinAPLoss

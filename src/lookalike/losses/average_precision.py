@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_positive
+from lookalike.base.checks import require_positive
 from lookalike.losses.base import same_class
 
 __all__ = ["blackbox_ap_loss", "smooth_ap_loss", "softbin_ap_loss", "sup_ap_loss"]
@@ -203,4 +203,5 @@ def _one_minus_ap(positive_steps: Tensor, negative_steps: Tensor, labels: Tensor
     rank_among_positives = 1 + positive_steps.sum(dim=1)
     precision = rank_among_positives / (rank_among_positives + negative_steps.sum(dim=1))  # (T,)
     class_size = (labels[:, None] == labels).sum(dim=1)
-    return 1 - (precision / class_size.repeat_interleave(class_size)).sum() / len(labels)
+    of_pairs = class_size.repeat_interleave(class_size, output_size=len(precision))  # told, it waits for no device
+    return 1 - (precision / of_pairs).sum() / len(labels)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 import torch
 from torch import Tensor, nn
 
+from lookalike.base.tensors import beside
 from lookalike.sampling.miners import Tuples, build_miner
 
 
@@ -29,6 +30,13 @@ def pair_mask(first: Tensor, second: Tensor, labels: Tensor) -> Tensor:
 def mean_or_zero(values: Tensor) -> Tensor:
     """Mean of the values, and 0 with a (zero) gradient where there are none."""
     return values.sum() / max(values.numel(), 1)
+
+
+def mean_of_positive(values: Tensor) -> Tensor:
+    """Mean of those above 0 of values that are not negative, and 0 with a (zero) gradient where there are none."""
+    if values.device.type == "cpu":
+        return mean_or_zero(values[values > 0])
+    return values.sum() / (values > 0).sum().clamp(min=1)  # choosing some would wait for their number
 
 
 def same_class(similarity: Tensor, labels: Tensor) -> Tensor:
@@ -99,7 +107,8 @@ class BatchLoss(nn.Module, ABC):
 
         Args:
             embeddings: ``(B, D)`` float, not normalised; half precision is promoted to float32, under autocast too.
-            labels: ``(B,)`` int64.
+            labels: ``(B,)`` int64; beside embeddings on a device best on the host, where checking them waits for
+                nothing.
             indices_tuple: what a miner returns; takes the place of the loss's own miner.
 
         Returns:
@@ -115,11 +124,10 @@ class BatchLoss(nn.Module, ABC):
         if self.classes is not None and not (labels.min() >= 0 and labels.max() < self.classes):
             raise ValueError(f"labels {int(labels.min())}..{int(labels.max())} are outside [0, {self.classes})")
         embeddings = embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))
-        labels = labels.to(embeddings.device)
         with torch.autocast(embeddings.device.type, enabled=False):
             if indices_tuple is None and self.miner is not None:
                 indices_tuple = self.miner(embeddings.detach(), labels)
-            return self.batch_loss(embeddings, labels, indices_tuple)
+            return self.batch_loss(embeddings, beside(labels, embeddings), indices_tuple)
 
     @abstractmethod
     def batch_loss(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | None) -> Tensor:

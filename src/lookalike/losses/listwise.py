@@ -9,11 +9,11 @@ import torch
 from pytorch_metric_learning.losses import FastAPLoss as LibraryFastAPLoss
 from torch import Tensor
 
+from lookalike.base.tensors import unit
 from lookalike.losses.average_precision import blackbox_ap_loss, smooth_ap_loss, softbin_ap_loss, sup_ap_loss
 from lookalike.losses.base import BatchLoss, LibraryLoss
 from lookalike.losses.pairwise import CosineContrastiveLoss
 from lookalike.sampling.miners import Tuples
-from lookalike.tensors import unit
 
 
 class FastAPLoss(LibraryLoss):

@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, logsumexp
 from torch import Tensor
 
+from lookalike.base.tensors import unit
 from lookalike.losses.base import BatchLoss, Mining, MiningOptions, mean_or_zero, pair_mask
 from lookalike.sampling.miners import Tuples
-from lookalike.tensors import unit
 
 
 def mean_length(embeddings: Tensor) -> Tensor:
@@ -124,6 +124,6 @@ class GeneralisedLiftedLoss(BatchLoss):
         distance = torch.cdist(embeddings, embeddings)
         far = logsumexp(distance, keep_mask=is_positive, add_one=False)
         near = logsumexp(self.margin - distance, keep_mask=is_negative, add_one=False)
-        complete = is_positive.any(dim=1) & is_negative.any(dim=1)
+        complete = (is_positive.any(dim=1) & is_negative.any(dim=1)).nonzero().squeeze(1)
         terms = F.relu(far + near).squeeze(1)[complete]
         return mean_or_zero(terms) + self.length_weight * mean_length(embeddings)

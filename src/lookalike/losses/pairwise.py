@@ -14,10 +14,19 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs, convert_to_triplets
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
-from lookalike.losses.base import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero, pair_distance, pair_mask
+from lookalike.base.checks import require_known
+from lookalike.base.tensors import unit
+from lookalike.losses.base import (
+    BatchLoss,
+    LibraryLoss,
+    Mining,
+    MiningOptions,
+    mean_of_positive,
+    mean_or_zero,
+    pair_distance,
+    pair_mask,
+)
 from lookalike.sampling.miners import Tuples
-from lookalike.tensors import unit
 
 AverageOver = Literal["active", "all"]
 Divisor = Literal["either", "both"]
@@ -84,8 +93,9 @@ class HistogramLoss(BatchLoss):
         anchor, positive, other_anchor, negative = convert_to_pairs(tuples, labels)
         vectors = unit(embeddings)
         similarity = (vectors @ vectors.T).clamp(-1, 1)
-        near = self._histogram(similarity[_unordered(anchor, positive, labels)])
-        far = self._histogram(similarity[_unordered(other_anchor, negative, labels)])
+        # Rows and columns, as masks would wait for their counts once more in the backward pass.
+        near = self._histogram(similarity[_unordered(anchor, positive, labels).nonzero(as_tuple=True)])
+        far = self._histogram(similarity[_unordered(other_anchor, negative, labels).nonzero(as_tuple=True)])
         return (far * near.cumsum(dim=0)).sum()
 
     def _histogram(self, similarities: Tensor) -> Tensor:
@@ -151,7 +161,7 @@ class SquaredContrastiveLoss(BatchLoss):
         vectors = unit(embeddings)
         distance = torch.cdist(vectors, vectors)
         too_near = F.relu(self.margin - distance[other_anchor, negative])
-        return mean_or_zero(distance[anchor, positive].square()) + mean_or_zero(too_near[too_near > 0].square())
+        return mean_or_zero(distance[anchor, positive].square()) + mean_of_positive(too_near.square())
 
 
 class MarginLoss(BatchLoss):

@@ -18,10 +18,10 @@ from pytorch_metric_learning.losses import ProxyNCALoss as LibraryProxyNCALoss
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_weights
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
+from lookalike.base.tensors import unit
 from lookalike.losses.base import BatchLoss, LibraryLoss
 from lookalike.sampling.miners import Tuples
-from lookalike.tensors import unit
 
 MarginOn = Literal["own_class", "every_class"]
 
@@ -46,8 +46,9 @@ class ProxyNCALoss(BatchLoss):
         """The loss against all proxies."""
         cosine = unit(embeddings) @ unit(self.proxies.to(embeddings.dtype)).T  # (B, P)
         squared = self.length**2 * (2 - 2 * cosine)
-        own = F.one_hot(labels, len(self.proxies)).bool()
-        losses = squared[own] + (-squared).masked_fill(own, -math.inf).logsumexp(dim=1)
+        own = labels[:, None]  # (B, 1), column of each item's own proxy
+        others = (-squared).scatter(1, own, -math.inf)
+        losses = squared.gather(1, own).squeeze(1) + others.logsumexp(dim=1)
         weights: Tensor = convert_to_weights(tuples, labels, dtype=losses.dtype)
         return (losses * weights).mean()
 

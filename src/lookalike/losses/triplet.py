@@ -13,9 +13,17 @@ from pytorch_metric_learning.reducers import AvgNonZeroReducer, MeanReducer
 from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_triplets
 from torch import Tensor
 
-from lookalike.losses.base import BatchLoss, LibraryLoss, Mining, MiningOptions, mean_or_zero, pair_distance
+from lookalike.base.tensors import unit
+from lookalike.losses.base import (
+    BatchLoss,
+    LibraryLoss,
+    Mining,
+    MiningOptions,
+    mean_of_positive,
+    mean_or_zero,
+    pair_distance,
+)
 from lookalike.sampling.miners import Tuples, draw_columns, evenly, inverse_density, unit_distance
-from lookalike.tensors import unit
 
 LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anchor": 4})
 
@@ -91,7 +99,7 @@ class SNRLoss(BatchLoss):
         signal = _variance(vectors[anchor]).clamp_min(torch.finfo(vectors.dtype).eps)
         noise = _variance(vectors[anchor] - vectors[positive]) - _variance(vectors[anchor] - vectors[negative])
         violations = F.relu(noise / signal + self.margin)
-        return mean_or_zero(violations[violations > 0])
+        return mean_of_positive(violations)
 
 
 def _variance(vectors: Tensor) -> Tensor:
@@ -124,7 +132,7 @@ class QuadrupletLoss(BatchLoss):
         """The loss for chosen triplets."""
         anchor, positive, negative = convert_to_triplets(tuples, labels, t_per_anchor="all")
         others = of_third_class(anchor, negative, labels)
-        has_fourth = others.any(dim=1)
+        has_fourth = others.any(dim=1).nonzero().squeeze(1)  # rows, as each mask would wait for its count
         chances = evenly(others[has_fourth], others[has_fourth].to(embeddings.dtype))
         fourth = draw_columns(chances, self.generator)
         vectors = unit(embeddings)
@@ -164,7 +172,7 @@ class TwoHingeQuadrupletLoss(BatchLoss):
             unit_distance(embeddings.detach()), embeddings.shape[1], lower=0.5, upper=1.4
         )  # (B, B)
         weights = weights[anchor].masked_fill(~of_third_class(anchor, negative, labels), -torch.inf)
-        extended = weights.isfinite().any(dim=1)
+        extended = weights.isfinite().any(dim=1).nonzero().squeeze(1)
         other_negative = draw_columns(weights[extended], self.generator)
         second = F.relu(near[extended] - pair_distance(vectors, anchor[extended], other_negative) + self.margin)
-        return mean_or_zero(first[first > 0]) + mean_or_zero(second[second > 0])
+        return mean_of_positive(first) + mean_of_positive(second)

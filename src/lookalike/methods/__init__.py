@@ -9,7 +9,7 @@ from lookalike.methods.sam import METHOD as SAM
 
 # Plain metric learning, the baseline of all papers: an embedder and any loss of its embeddings.
 EMBEDDER = Method(
-    learner="lookalike.training.methods.learners:EmbedderLearner",
+    learner="lookalike.workflow.training.methods.learners:EmbedderLearner",
     scorings=("cosine", "structural_matching", "shared_neighbours"),
     needs_loss=False,
     representations=("own", "locations", "random_vectors"),

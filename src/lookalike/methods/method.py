@@ -23,14 +23,14 @@ class Method:
     """A method by its parts, each a path ``package.module:name`` that is read without being imported.
 
     Attributes:
-        learner: class that trains it, one of `lookalike.training.learner.Learner`.
-        scorings: how its representations can be compared, of ``lookalike.training.evaluation``; its own first.
+        learner: class that trains it, one of `lookalike.workflow.training.learner.Learner`.
+        scorings: how its representations can be compared, of ``lookalike.workflow.training.evaluation``; its own first.
         options: definitions whose arguments ``train.method`` may set.
         losses: dictionary of the losses that it can be trained with.
         without: names of these that it cannot take.
         loss_options: definitions whose arguments ``train.loss`` may set beside those of the loss.
         needs_loss: whether nothing can be done with it untrained.
-        representations: what can be kept of a picture, of ``lookalike.training.evaluation``.
+        representations: what can be kept of a picture, of ``lookalike.workflow.training.evaluation``.
         keeps_locations: whether its own representation holds regions, which structural matching needs.
         is_structured: whether its own representation is more than one vector of the embedding's size, which it then
             has to be told and which cannot be cut to stripes.

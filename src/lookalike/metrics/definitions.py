@@ -34,9 +34,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.metrics.names import AVERAGE_PRECISIONS, OF_QUERIES
 from lookalike.metrics.ranking import refuse_nan, row_blocks, stable_ranks
+from lookalike.metrics.similarity import Bounded
 
 Levels = Mapping[str, tuple[Tensor, Tensor]]
 
@@ -280,21 +281,25 @@ class Tally:
         self._per_query = torch.empty(len(query_labels), 1 + len(OF_QUERIES), dtype=torch.float64)
         self._per_level = torch.empty(len(self._levels), len(query_labels), dtype=torch.float64)
 
-    def add(self, scores: Tensor, start: int) -> None:
-        """Enter the scores ``(b, G)`` of ``b`` queries from ``start`` on.
+    def add(self, scores: Tensor | Bounded, start: int) -> None:
+        """Enter the scores ``(b, G)`` of ``b`` queries from ``start`` on; levels need the scores themselves.
 
         Raises:
             ValueError: if a score is NaN.
         """
-        for part in row_blocks(scores.detach()):
-            refuse_nan(part, first_row=start)
-            queries = torch.arange(start, start + len(part), device=part.device)
-            start += len(part)
-            if self._levels:
+        first = 0
+        for part in row_blocks(scores.near if isinstance(scores, Bounded) else scores.detach()):
+            queries = torch.arange(start + first, start + first + len(part), device=part.device)
+            if isinstance(scores, Bounded):
+                known = scores.rows(first, part)
+            else:
+                refuse_nan(part, first_row=start + first)
                 self._add_levels(part, queries)
-            kept = self._counts[queries] > 0
-            if bool(kept.any()):
-                self._add_labels(part[kept], queries[kept])
+                known = Bounded.rounded(part)
+            kept = (self._counts[queries] > 0).nonzero().flatten()
+            if len(kept):
+                self._add_labels(known if len(kept) == len(part) else known.some(kept), queries[kept])
+            first += len(part)
 
     @property
     def of_queries(self) -> Tensor:
@@ -321,8 +326,7 @@ class Tally:
             metrics[f"mAP_{name}"] = math.fsum(measured) / len(measured)
         return metrics
 
-    def _add_labels(self, scores: Tensor, queries: Tensor) -> None:
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    def _add_labels(self, scores: Bounded, queries: Tensor) -> None:
         items = self._same_label.of(queries)  # (B, P)
         ranks = stable_ranks(scores, items, excluded=queries if self._self_match else None).double()
         repeated = torch.arange(items.shape[1], device=items.device) >= self._same_label.counts[queries, None]
@@ -336,6 +340,8 @@ class Tally:
         )
 
     def _add_levels(self, scores: Tensor, queries: Tensor) -> None:
+        if not self._levels:
+            return
         order = scores.argsort(dim=1, descending=True, stable=True)
         ranked = torch.ones_like(order, dtype=torch.bool)
         if self._self_match:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 # Columns of `lookalike.metrics.definitions.metrics_of_queries` behind the rank of the first positive.
 OF_QUERIES = ("RP", "MAP@R", "mAP")
@@ -23,31 +22,29 @@ OF_REGIONS = tuple(
 USUAL_CUT_OFFS = (1, 2, 4, 8)  # of Recall@k, on data sets that name none
 AT_CUT_OFFS = "R@k"  # in a table: at all cut-offs of its data sets
 
-# The epochs that are reported: the best one, and the last.
-CHECKPOINTS = ("best", "last")
+# The epochs that are kept: the last, which nothing has chosen and all results are of, and that with the best R@1 on the
+# test classes, which the papers report and their tables show beside it.
+REPORTED, BEST = CHECKPOINTS = ("last", "best")
 ON_TRAINING = "train_"  # before the name of a metric of the training pictures
 
 
-def of_data_sets(specifications: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Names of all metrics of retrieval that data sets have: with their cut-offs and levels, on training pictures too.
+def of_data_sets(cut_offs: Iterable[int], levels: Iterable[str]) -> set[str]:
+    """Names of all metrics of retrieval that data sets have, on training pictures too.
 
     Args:
-        specifications: contents of the data sets' files in ``params/datasets``.
+        cut_offs: of Recall@k on any of them.
+        levels: of coarser labels on any of them.
     """
-    names = {*OF_LABELS}
-    for specification in specifications:
-        names |= {f"R@{k}" for k in specification.get("recall_at", USUAL_CUT_OFFS)}
-        names |= {f"mAP_{level}" for level in specification.get("levels", {})}
+    names = {*OF_LABELS, *(f"R@{k}" for k in cut_offs), *(f"mAP_{level}" for level in levels)}
     return names | {f"{ON_TRAINING}{name}" for name in names}
 
 
-def of_table(metrics: Iterable[str], specifications: Iterable[Mapping[str, Any]]) -> list[str]:
+def of_table(metrics: Iterable[str], cut_offs: Iterable[int]) -> list[str]:
     """Names of the metrics of a table, in their order, with the cut-offs of its data sets in place of `AT_CUT_OFFS`.
 
     Args:
         metrics: as its entry names them.
-        specifications: of its data sets, as for `of_data_sets`.
+        cut_offs: of Recall@k on any of its data sets.
     """
-    cut_offs = sorted({k for each in specifications for k in each.get("recall_at", USUAL_CUT_OFFS)})
-    recalls = [f"R@{k}" for k in cut_offs]
+    recalls = [f"R@{k}" for k in sorted(set(cut_offs))]
     return [name for metric in metrics for name in (recalls if metric == AT_CUT_OFFS else [metric])]

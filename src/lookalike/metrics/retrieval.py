@@ -11,7 +11,7 @@ query's coarser label are positives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ from lookalike.metrics.definitions import (
     mean_over_queries,
     metrics_of_queries,
 )
-from lookalike.metrics.similarity import Representation, Score, score_blocks
+from lookalike.metrics.similarity import Bounded, Representation, Score, bounded_blocks, score_blocks
 
 
 def retrieval_metrics(
@@ -101,11 +101,12 @@ def retrieval_metrics_from_embeddings(
     """Retrieval metrics of embeddings, with never more than a block of scores in memory.
 
     mAP needs every score, and the ranks of the positives give all other metrics too: one pass over the blocks does
-    everything, and no nearest-neighbour search takes part. The cost is the matrix product and a count; with levels also
-    a sort of each row, ``O(G log G)`` a query, whatever their number.
+    everything, and no nearest-neighbour search takes part. The cost is a product in float32 and a count; with levels
+    the product is one in float64, and each row is sorted, ``O(G log G)`` a query, whatever their number.
 
-    Cosine similarities are exact (``lookalike.metrics.similarity``): duplicates tie, and the result has the same bits
-    for every ``block``. They are float64; from a device without it, pass the embeddings on the CPU.
+    Cosine similarities are exact (``lookalike.metrics.similarity``) wherever a bound of float32 leaves a rank open:
+    duplicates tie, and the result has the same bits for every ``block``. They are float64; from a device without it,
+    pass the embeddings on the CPU.
 
     Args:
         query: ``(Q, D)`` float, of any length; with a callable ``score`` anything that can be sliced by rows.
@@ -185,7 +186,12 @@ def tally_of_embeddings(
         raise ValueError(f"block={block} must be at least 1")
     check_cutoffs(ks, len(gallery) - self_match)
     with torch.no_grad():
-        scores_of = score_blocks(query, gallery, score)
+        # Levels sort the scores themselves; the ranks of positives need few of them exactly.
+        scores_of: Callable[[int, int], Tensor | Bounded]
+        if score == "cosine" and not levels and isinstance(query, Tensor) and isinstance(gallery, Tensor):
+            scores_of = bounded_blocks(query, gallery)
+        else:
+            scores_of = score_blocks(query, gallery, score)
         for start in range(0, len(query), block):
             stop = min(start + block, len(query))
             # The scores get no name here: it would keep one block alive while the next is computed.

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 HIGH_BITS = 26  # products of two such numbers are multiples of 2^-52, and their sums stay within [-1, 1]
+
+PAIRS = 2**10  # scored one by one at once, so that their vectors stay in the cache
+
+
+class NotFiniteError(ValueError):
+    """Embeddings or scores have no place in an order, such as those of a training that diverged in its last step."""
 
 
 def fixed_point(embeddings: Tensor) -> tuple[Tensor, ...]:
@@ -37,7 +44,7 @@ def fixed_point(embeddings: Tensor) -> tuple[Tensor, ...]:
     largest = torch.linalg.vector_norm(embeddings, math.inf, dim=1, keepdim=True).double()
     if not bool(largest.isfinite().all()):
         row = int((~largest.isfinite()).flatten().nonzero()[0])
-        raise ValueError(f"embedding {row} holds NaN or infinity; embeddings must be finite")
+        raise NotFiniteError(f"embedding {row} holds NaN or infinity; embeddings must be finite")
     unit = embeddings.double() / largest.where(largest > 0, 1)  # squares neither overflow nor underflow
     unit /= torch.linalg.vector_norm(unit, dim=1, keepdim=True).clamp_min(1)
     high = _round_to(unit, HIGH_BITS)
@@ -78,6 +85,21 @@ def exact_cosine_of_pairs(query: tuple[Tensor, ...], candidates: tuple[Tensor, .
     return _sum_of_parts(rows, tuple(part.mT for part in candidates)).squeeze(1)
 
 
+def in_float32(parts: tuple[Tensor, ...]) -> Tensor:
+    """Vectors from ``fixed_point`` in single precision."""
+    return sum(parts[1:], start=parts[0]).float()
+
+
+def float32_error(dim: int) -> float:
+    """What a cosine of vectors from ``in_float32`` is off by at most, summed in float32 in whatever order.
+
+    Rounding both vectors costs two units of 2^-24, a sum of D products D more (Higham, "Accuracy and Stability of
+    Numerical Algorithms", Eq. 3.5); four are to spare, also for lengths not quite 1.
+    """
+    units = (dim + 6) * 2.0**-24
+    return units / (1 - units)
+
+
 def _sum_of_parts(left: tuple[Tensor, ...], right: tuple[Tensor, ...]) -> Tensor:
     product = left[0] @ right[0]
     if len(left) == 1:
@@ -87,6 +109,58 @@ def _sum_of_parts(left: tuple[Tensor, ...], right: tuple[Tensor, ...]) -> Tensor
 
 def _round_to(numbers: Tensor, bits: int) -> Tensor:
     return (numbers * 2.0**bits).round_().mul_(2.0**-bits)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Scores that are known up to an error, and what tells single ones exactly.
+
+    Attributes:
+        near: ``(Q, G)`` float32.
+        error: largest difference to the exact score; 0 where that was only rounded, which keeps the order.
+        exact: of the rows and columns ``(n,)`` of n pairs, their exact scores ``(n,)``.
+    """
+
+    near: Tensor
+    error: float
+    exact: Callable[[Tensor, Tensor], Tensor]
+
+    @classmethod
+    def rounded(cls, scores: Tensor) -> Self:
+        """Of exact scores ``(Q, G)``."""
+        return cls(scores.float(), 0.0, lambda rows, columns: scores[rows, columns])
+
+    def rows(self, first: int, near: Tensor) -> Bounded:
+        """Of consecutive queries from ``first`` on, whose bounds are these."""
+        return Bounded(near, self.error, lambda rows, columns: self.exact(rows + first, columns))
+
+    def some(self, queries: Tensor) -> Bounded:
+        """Of queries ``(q,)`` int64 alone."""
+        return Bounded(self.near[queries], self.error, lambda rows, columns: self.exact(queries[rows], columns))
+
+
+def bounded_cosine(query: tuple[Tensor, ...], gallery: tuple[Tensor, ...], gallery_near: Tensor) -> Bounded:
+    """`exact_cosine` of every pair but for the error of a product in float32, and of single pairs exactly.
+
+    Args:
+        query: Q vectors from ``fixed_point``.
+        gallery: G vectors.
+        gallery_near: the latter `in_float32`.
+    """
+
+    def exact(rows: Tensor, columns: Tensor) -> Tensor:
+        scores = rows.new_empty(rows.shape, dtype=torch.float64)
+        for start in range(0, len(rows), PAIRS):
+            some = slice(start, start + PAIRS)
+            ours = tuple(part.index_select(0, rows[some]) for part in query)
+            theirs = tuple(part.index_select(0, columns[some]).unsqueeze(1) for part in gallery)
+            scores[some] = exact_cosine_of_pairs(ours, theirs).squeeze(1)
+        return scores
+
+    if torch.get_float32_matmul_precision() != "highest":  # products would be off by more
+        return Bounded.rounded(exact_cosine(query, gallery))
+    with torch.autocast(gallery_near.device.type, enabled=False):
+        return Bounded(in_float32(query) @ gallery_near.T, float32_error(gallery_near.shape[1]), exact)
 
 
 class Rows(Protocol):
@@ -103,6 +177,17 @@ class Rows(Protocol):
 
 Representation = TypeVar("Representation", bound=Rows)
 Score = Literal["cosine"] | Callable[[Representation, Representation], Tensor]
+
+
+def bounded_blocks(query: Tensor, gallery: Tensor) -> Callable[[int, int], Bounded]:
+    """A function ``(start, stop)`` of the cosines of these queries with the gallery, as ``bounded_cosine`` gives them.
+
+    Raises:
+        ValueError: as ``fixed_point_pair``.
+    """
+    query_parts, gallery_parts = fixed_point_pair(query, gallery)
+    near = in_float32(gallery_parts)
+    return lambda start, stop: bounded_cosine(tuple(part[start:stop] for part in query_parts), gallery_parts, near)
 
 
 def score_blocks(

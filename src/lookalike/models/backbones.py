@@ -18,10 +18,12 @@ from torch.func import functional_call
 from torchvision import models
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from lookalike.checks import require_known
-from lookalike.files import read_tensors, require_finite
-from lookalike.paths import project_or_here
+from lookalike.base.checks import from_extra, require_known
+from lookalike.base.files import read_tensors, require_finite
+from lookalike.base.paths import project_or_here
 
+# Mean and deviation of ImageNet's colours. Whatever network sees them, images come normalised by these.
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 # With what torchvision builds a network that gets its published weights, and not one that starts at random.
 AS_PUBLISHED: dict[str, dict[str, Any]] = {
     "googlenet": {"transform_input": True, "aux_logits": False},
@@ -60,24 +62,60 @@ def _unit(inputs: int, outputs: int, stride: int = 1) -> tuple[nn.Module, ...]:
     return convolution, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
 
 
+def _of_timm(name: str) -> nn.Module:
+    with from_extra("timm"):
+        import timm
+    network: nn.Module = timm.create_model(name, pretrained=False)
+    return network
+
+
+def _read_of_timm(network: nn.Module, stages: dict[str, str]) -> nn.Module:
+    """As torchvision's function, with the layers whole whose padding depends on the picture."""
+    from timm.models import create_feature_extractor as read
+
+    extractor: nn.Module = read(network, stages)
+    return extractor
+
+
 @dataclass(frozen=True)
 class Backbone:
-    """A network and its last three stages, lowest first; each stage ends with a ReLU."""
+    """A network and its last three stages, lowest first; each stage ends with a ReLU.
+
+    Attributes:
+        build: at a random start.
+        stages: names in the network.
+        mean: of red, green and blue, in 0 to 1, that its published weights expect pictures to be normalised by.
+        deviation: beside it.
+        read: makes of the network one that gives the maps of stages.
+    """
 
     build: Callable[[], nn.Module]
-    stages: tuple[str, ...]  # names in the network
+    stages: tuple[str, ...]
+    mean: Sequence[float] = MEAN
+    deviation: Sequence[float] = DEVIATION
+    read: Callable[[nn.Module, dict[str, str]], nn.Module] = create_feature_extractor
 
 
 RESNET50 = Backbone(models.resnet50, ("layer2", "layer3", "layer4"))
 RESNET18 = Backbone(models.resnet18, ("layer2", "layer3", "layer4"))
 SQUEEZENET1_1 = Backbone(models.squeezenet1_1, ("features.4", "features.7", "features.12"))
 TINY = Backbone(Tiny, ("stage1", "stage2", "stage3"))
+# Blocks end linear. Before the last two that halve the map, its widest layers end with a ReLU, as the last map does.
+LITE0 = "tf_efficientnet_lite0"
+EFFICIENTNET_LITE0 = Backbone(
+    partial(_of_timm, LITE0),
+    ("blocks.3.0.bn1", "blocks.5.0.bn1", "bn2"),
+    mean=(0.5, 0.5, 0.5),
+    deviation=(0.5, 0.5, 0.5),
+    read=_read_of_timm,
+)
 
 BACKBONES = {
     "resnet50": RESNET50,
     "resnet18": RESNET18,
     "squeezenet1_1": SQUEEZENET1_1,
     "tiny": TINY,
+    "tf_efficientnet_lite0": EFFICIENTNET_LITE0,
 }
 
 
@@ -94,11 +132,16 @@ class Trunk(nn.Module):
         stages: names of the stages that are read, lowest first; ``None`` for those of ``BACKBONES``.
         last_stride: 1 takes the step from the last stage, whose map then stays as large as the one before; ``None``
             leaves the network as it is.
+        trained_from: part of the network with which learning starts; all before it stays as it is, but for statistics
+            of ``trained`` batch norms. ``None`` for the whole network.
 
     Raises:
-        ValueError: for an unknown name or stage, weights that do not exist or do not fit, a number of levels outside
-            1 to the number of stages, or a stride that is not 1 or that the last stage has already.
+        ValueError: for an unknown name, stage or part, weights that do not exist or do not fit, a number of levels
+            outside 1 to the number of stages, or a stride that is not 1 or that the last stage has already.
     """
+
+    scale: Tensor | None
+    shift: Tensor | None
 
     def __init__(
         self,
@@ -108,6 +151,7 @@ class Trunk(nn.Module):
         levels: int = 1,
         stages: Sequence[str] | None = None,
         last_stride: int | None = None,
+        trained_from: str | None = None,
     ) -> None:
         super().__init__()
         backbone = find_backbone(name, stages)
@@ -123,7 +167,10 @@ class Trunk(nn.Module):
             raise ValueError(f"stages: {name} has no part {missing[0]!r}; it consists of {parts}")
         if last_stride is not None:
             set_last_stride(network.get_submodule(self.names[-1]), last_stride, f"stage {self.names[-1]} of {name}")
-        self.stages = create_feature_extractor(network, {stage: stage for stage in self.names})
+        if trained_from is not None:
+            freeze_before(trained_from, network, name)
+        self.stages = backbone.read(network, {stage: stage for stage in self.names})
+        self.set_colours(backbone.mean, backbone.deviation)
         known = (name, self.names, last_stride)
         if known not in CHANNELS:
             CHANNELS[known] = _channels(self.stages)
@@ -135,7 +182,20 @@ class Trunk(nn.Module):
 
     def forward(self, images: Tensor) -> list[Tensor]:
         """Maps ``(N, C, H, W)`` of the chosen stages, lowest first, of images ``(N, 3, H, W)``."""
-        return list(self.stages(images).values())
+        return list(self.stages(self.in_own_colours(images)).values())
+
+    def set_colours(self, mean: Sequence[float], deviation: Sequence[float]) -> None:
+        """State what the network's weights expect pictures to be normalised by: no part of its state."""
+        own = (tuple(mean), tuple(deviation)) == (MEAN, DEVIATION)
+        theirs, their_deviation, its, its_deviation = (
+            torch.tensor(values).view(3, 1, 1) for values in (MEAN, DEVIATION, mean, deviation)
+        )
+        self.register_buffer("scale", None if own else their_deviation / its_deviation, persistent=False)
+        self.register_buffer("shift", None if own else (theirs - its) / its_deviation, persistent=False)
+
+    def in_own_colours(self, images: Tensor) -> Tensor:
+        """Images normalised by ImageNet's `MEAN` and `DEVIATION` as the network's weights expect them."""
+        return images if self.scale is None or self.shift is None else images * self.scale + self.shift
 
     def train(self, mode: bool = True) -> Trunk:
         """As in torch, but batch norms with frozen statistics stay in evaluation mode."""
@@ -195,6 +255,26 @@ def set_last_stride(stage: nn.Module, stride: int, name: str) -> None:
         raise ValueError(f"last_stride={stride}: {name} has no layer of stride 2")
     for part in halving:
         part.stride = (stride, stride)
+
+
+def freeze_before(part: str, network: nn.Module, name: str) -> None:
+    """Let all parameters be that a network has before one of its parts.
+
+    Args:
+        part: name of the part.
+        network: changed in place.
+        name: of the network, for messages.
+
+    Raises:
+        ValueError: for a part that the network does not have, or one without parameters.
+    """
+    parameters = dict(network.named_parameters())
+    first = next((number for number, key in enumerate(parameters) if key.startswith(f"{part}.")), None)
+    if first is None:
+        parts = ", ".join(dict.fromkeys(".".join(key.split(".")[:2]) for key in parameters))
+        raise ValueError(f"trained_from: {name} learns nothing in a part {part!r}; it learns in {parts}")
+    for parameter in [*parameters.values()][:first]:
+        parameter.requires_grad_(False)
 
 
 def load_weights(network: nn.Module, name: str, weights: str) -> None:
@@ -258,7 +338,7 @@ def read_state(weights: str) -> dict[str, Tensor]:
     """The state dict of a file below the project's root, torch's or safetensors.
 
     Raises:
-        ValueError: if it is none, or as `lookalike.files.require_finite`.
+        ValueError: if it is none, or as `lookalike.base.files.require_finite`.
     """
     path = project_or_here() / weights
     return read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.models.backbones import Trunk
 
 SMALLEST_ACTIVATION = 1e-6  # released code of the contextual loss; keeps the root of the mean differentiable
@@ -41,6 +41,8 @@ def gem_pool(feature_map: Tensor, power: float = 3.0) -> Tensor:
 
     Returns:
         ``(N, C)``, at least float32: the cube of a small activation is 0 in 16 bits.
+
+    Source: Radenovic et al. 2019 (GeM), power 3. Differs: the power is not learned, as in Contextual's released code.
     """
     activations = _precise(feature_map).clamp(min=SMALLEST_ACTIVATION)
     return activations.pow(power).mean(dim=(2, 3)).pow(1 / power)

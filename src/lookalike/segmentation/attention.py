@@ -6,19 +6,11 @@ the class, and the support of the other class with the same number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from lookalike.methods.sam.attention import Network, attention_maps
-from lookalike.methods.sam.head import trunk_and_head
 from lookalike.methods.sam.masks import heat_map
-from lookalike.models.embedder import Embedder
-from lookalike.segmentation.episodes import Episode
-from lookalike.training.images import Images, batches, in_order
 
 BATCH = 64  # pictures, and episodes, at once
 
@@ -55,47 +47,3 @@ def episode_maps(query: Tensor, supports: Tensor, head: Network) -> tuple[Tensor
         by_class.append(torch.stack(of_class))
     maps = torch.stack(by_class).permute(2, 3, 0, 1, 4, 5)  # (query and support, B, W, S, h, w)
     return maps[0].mean(dim=2), maps[1]
-
-
-@torch.no_grad()
-def attend(
-    embedder: Embedder,
-    view: Mapping[str, Any],
-    episodes: Sequence[Episode],
-    root: Path,
-    *,
-    device: torch.device,
-    workers: int = 0,
-) -> tuple[Tensor, Tensor]:
-    """Attention of all episodes; each picture passes the network once.
-
-    Pictures are seen whole, resized to the square of the view's crop: cropping could cut off what is looked for.
-
-    Args:
-        embedder: trained, in evaluation mode.
-        view: how test pictures become images, a recipe's ``test_image``.
-        episodes: episodes with equal numbers of classes and supports.
-        root: folder of the pictures.
-        device: device that the embedder is on.
-        workers: loading processes.
-
-    Returns:
-        On the CPU, as `episode_maps`: of the queries ``(E, W, h, w)`` and of the supports ``(E, W, S, h, w)``.
-    """
-    trunk, head = trunk_and_head(embedder)
-    paths = sorted({path for episode in episodes for path in episode.pictures})
-    side = view["crop_px"]
-    images = Images([root / path for path in paths], {"resize_px": [side, side], "crop_px": side})
-    loaded = batches(images, in_order(len(paths), BATCH), seed=0, device=device, workers=workers)
-    features = torch.cat([trunk(pictures) for pictures, _ in loaded])  # (N, C, h, w)
-    index_of = {path: number for number, path in enumerate(paths)}
-    queries = torch.tensor([index_of[episode.query] for episode in episodes])
-    supports = torch.tensor(
-        [[[index_of[path] for path in paths] for paths in episode.supports] for episode in episodes]
-    )
-    parts = [
-        [maps.cpu() for maps in episode_maps(features[queries[rows]], features[supports[rows]], head)]
-        for rows in in_order(len(episodes), BATCH)
-    ]
-    of_queries, of_supports = (torch.cat(part) for part in zip(*parts, strict=True))
-    return of_queries, of_supports

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lookalike.checks import workflow_extra
+from lookalike.base.checks import workflow_extra
 
 Picture = NDArray[np.uint8]
 # A cut turns a picture (H, W, 3) in RGB and heat maps (W, H, W) from 0 to 1 into candidates (T, W, H, W), bool.

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lookalike.data.checksums import file_digest
-from lookalike.files import replacing, write_text
+from lookalike.base.files import file_digest, replacing, write_text
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import torch
 
 import lookalike
 from lookalike.explanations.explanation import Explanation
-from lookalike.explanations.quality.annotations import Parts
 from lookalike.explanations.quality.deletion import blurred, margin_between, margin_deletion
 from lookalike.explanations.quality.measures import (
     CONTROLS,
@@ -21,6 +20,7 @@ from lookalike.explanations.quality.measures import (
     of_likeness,
     scores_of,
 )
+from lookalike.explanations.quality.parts import Parts
 from trainings import CROP, batch, learner
 
 COUNT, SIDE = 6, 6

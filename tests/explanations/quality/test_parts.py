@@ -11,10 +11,10 @@ import torch
 from scipy.stats import spearmanr
 
 from draws import generator
-from lookalike.explanations.quality.annotations import Parts
 from lookalike.explanations.quality.cells import centre_maps
 from lookalike.explanations.quality.parts import (
     FEWEST,
+    Parts,
     ceiling,
     mass_beyond_centre,
     mass_inside,

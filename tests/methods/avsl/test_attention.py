@@ -101,8 +101,8 @@ def test_linearise_of_an_all_zero_channel_is_zero(z):
 
 
 @pytest.mark.parametrize("ties", ["first", "shared"])
-def test_class_activation_maps_equal_the_loops(z, weight, bias, ties):
-    maps = class_activation_maps(z, weight, bias, ties)
+def test_class_activation_maps_equal_the_loops(z, weight, bias, ties, device):
+    maps = class_activation_maps(z.to(device), weight.to(device), bias.to(device), ties).cpu()
     torch.testing.assert_close(maps, looped_maps(z, weight, bias, ties), atol=1e-9, rtol=0)
 
 
@@ -112,12 +112,12 @@ def test_mean_of_the_class_activation_map_is_the_embedding(z, weight, bias):
 
 
 @pytest.mark.parametrize("min_over", ["row", "map"])
-def test_node_statistics_equal_the_loops(generator, min_over):
+def test_node_statistics_equal_the_loops(generator, min_over, device):
     cams = torch.randn(2, 3, 4, 5, generator=generator, dtype=torch.float64)
     expected = torch.tensor(
         [[looped_statistic(plane.tolist(), min_over) for plane in image] for image in cams], dtype=torch.float64
     )
-    torch.testing.assert_close(node_statistics(cams, min_over), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(node_statistics(cams.to(device), min_over).cpu(), expected, atol=1e-12, rtol=0)
 
 
 def test_row_and_map_minimum_differ(generator):

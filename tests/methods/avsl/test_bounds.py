@@ -42,7 +42,7 @@ def test_the_bounds_of_a_block_and_of_single_pairs_hold_the_distance(alpha):
         Images([units[at] for units in side.units], [statistics[at] for statistics in side.statistics])
         for side, at in ((left, row), (right, column))
     ]
-    narrow, off = pair_bounds(*(each.units for each in pairs), weights)
+    narrow, off = pair_bounds(*(flat(each).units for each in pairs), weights)
     assert ((distance.flatten() - narrow).abs() <= off).all()
     assert (off <= error.flatten()).all()
     torch.testing.assert_close(exact_distance(*pairs, steps, 10.0), distance.flatten(), rtol=1e-12, atol=1e-14)

@@ -124,8 +124,8 @@ def test_building_the_model_leaves_modes_and_running_statistics_alone():
         assert backbone.one[1].num_batches_tracked == 0
 
 
-def test_model_distance_is_the_overall_distance_of_its_parts(images):
-    model = make()
+def test_model_distance_is_the_overall_distance_of_its_parts(images, device):
+    model, images = make().to(device), images.to(device)
     model(images)
     model.eval()
     with torch.no_grad():
@@ -221,9 +221,10 @@ def test_a_resumed_model_keeps_its_edges(images):
 
 
 @pytest.mark.parametrize("kind", ["proxy_anchor", "margin"])
-def test_final_loss_reaches_alpha_and_beta_only(images, labels, kind):
-    model, loss = make(), AVSLLoss(kind, 3, embedding_dim=NODES, level_weights=(0.0, 0.0, 0.0))
-    loss(model(images), labels, model.distance).backward()
+def test_final_loss_reaches_alpha_and_beta_only(images, labels, kind, device):
+    model = make().to(device)
+    loss = AVSLLoss(kind, 3, embedding_dim=NODES, level_weights=(0.0, 0.0, 0.0)).to(device)
+    loss(model(images.to(device)), labels.to(device), model.distance).backward()
     reached = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.any()}
     assert reached == {"alpha", "beta"}
     assert all(row.any() for row in (*model.alpha.grad, *model.beta.grad))
@@ -335,10 +336,10 @@ def test_proxies_get_the_mean_statistic_of_the_batch(images, labels):
         assert (statistic == batch.mean()).all()
 
 
-def test_many_classes_compare_with_those_of_the_batch_only(images):
-    labels = torch.tensor([7, 7, 2, 2, 5, 9])
-    loss = AVSLLoss("proxy_anchor", 10, embedding_dim=NODES, all_proxies_up_to=9)
-    proxies, proxy_labels = loss.terms.reference(make()(images), labels)
+def test_many_classes_compare_with_those_of_the_batch_only(images, device):
+    labels = torch.tensor([7, 7, 2, 2, 5, 9], device=device)
+    loss = AVSLLoss("proxy_anchor", 10, embedding_dim=NODES, all_proxies_up_to=9).to(device)
+    proxies, proxy_labels = loss.terms.reference(make().to(device)(images.to(device)), labels)
     assert proxy_labels.tolist() == [2, 5, 7, 9]
     assert torch.equal(proxies.embeddings[1], loss.terms.proxies[1][[2, 5, 7, 9]])
 

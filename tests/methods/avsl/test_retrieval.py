@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._pytree import tree_map_only
 
 from graphs import made_graph
 from lookalike.methods.avsl import exact_search, retrieval
@@ -38,11 +39,12 @@ def both(query, gallery, labels, model, **options):
 @pytest.mark.parametrize("itself", [True, False])
 @pytest.mark.parametrize("seed", [0, 10, 20])
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_the_metrics_are_those_of_every_pair(alpha, seed, itself, monkeypatch):
+def test_the_metrics_are_those_of_every_pair(alpha, seed, itself, monkeypatch, device):
     monkeypatch.setattr(retrieval, "QUERIES", 32)  # several blocks of both sides
     monkeypatch.setattr(retrieval, "GALLERY", 24)
     monkeypatch.setattr(retrieval, "MUTUAL", 40)
     given = drawn(alpha, seed, itself=itself, dtype=torch.float32 if seed else torch.float64)
+    given = tree_map_only(torch.Tensor, lambda part: part.to(device), given)
     found, expected, report = both(*given, ks=(1, 2, 4, 8), self_match=itself, count_query_in_r=seed == 10)
     assert found == expected
     assert 0 < report["exact_share"] <= 1

@@ -336,7 +336,6 @@ def test_float32_values_and_gradients_stay_near_float64():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_device_gives_the_values_of_the_processor():
     (query, gallery), weights = (images(5, seed) for seed in (1, 2)), graph()
     moved = [[level.cuda() for level in part] for part in (*query, *gallery)]

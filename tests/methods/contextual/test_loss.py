@@ -34,16 +34,16 @@ def test_cosine_similarity_has_the_gradient_of_the_product():
     assert torch.autograd.gradcheck(cosine_similarity, (embeddings,), atol=1e-8)
 
 
-def test_the_module_is_the_weighted_sum_of_its_parts_on_unit_embeddings():
-    labels = torch.arange(6).repeat(4)
-    embeddings = unit(24, 8, 6)
+def test_the_module_is_the_weighted_sum_of_its_parts_on_unit_embeddings(device):
+    labels = torch.arange(6).repeat(4).to(device)
+    embeddings = unit(24, 8, 6).to(device)
     similarity = embeddings @ embeddings.T
     expected = (
         0.4 * contextual_loss(similarity, labels, 4, 0.05)
         + 0.6 * contrastive_loss(similarity, labels, 0.75, 0.6)
         + 0.1 * similarity_regulariser(similarity, 0.25)
     )
-    lengths = torch.linspace(0.5, 30, 24, dtype=torch.float64)[:, None]
+    lengths = torch.linspace(0.5, 30, 24, dtype=torch.float64, device=device)[:, None]
     actual = ContextualLoss(**SETTINGS)(lengths * embeddings, labels)
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-12)
 
@@ -93,9 +93,9 @@ def test_the_module_leaves_autocast():
 
 @pytest.mark.parametrize("labels", [torch.zeros(8, dtype=torch.int64), torch.arange(8)])
 @pytest.mark.parametrize("spread", [0.0, 1.0])
-def test_one_class_one_sample_per_class_and_collapse_give_finite_gradients(labels, spread):
-    leaf = (torch.ones(8, 4) + spread * unit(8, 4, 11).float()).requires_grad_()
-    ContextualLoss(**SETTINGS | {"gamma": 0.1})(leaf, labels).backward()
+def test_one_class_one_sample_per_class_and_collapse_give_finite_gradients(labels, spread, device):
+    leaf = (torch.ones(8, 4) + spread * unit(8, 4, 11).float()).to(device).requires_grad_()
+    ContextualLoss(**SETTINGS | {"gamma": 0.1})(leaf, labels.to(device)).backward()
     assert leaf.grad.isfinite().all()
 
 

@@ -29,9 +29,9 @@ def rerank_by_loops(s: Tensor, k: int, beta: float) -> Tensor:
 
 @pytest.mark.parametrize("k", [1, 2, 5, 12])
 @pytest.mark.parametrize("beta", [0.0, 0.1, 1.0])
-def test_rerank_agrees_with_loops(k, beta):
+def test_rerank_agrees_with_loops(k, beta, device):
     similarity = unit(12, 4, 0) @ unit(12, 4, 0).T
-    actual = rerank(similarity, k, beta)
+    actual = rerank(similarity.to(device), k, beta).cpu()
     torch.testing.assert_close(actual, rerank_by_loops(similarity, k, beta), rtol=0, atol=1e-14)
 
 

@@ -138,17 +138,17 @@ def test_every_variant_has_the_value_and_gradient_of_the_loops(variant, case):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_contextual_loss_has_the_value_and_gradient_of_the_loops(variant):
+def test_contextual_loss_has_the_value_and_gradient_of_the_loops(variant, device):
     similarity, labels = cosine(8, 4, 0), torch.tensor([0, 1, 0, 1, 2, 2, 0, 1])
     leaf = similarity.clone().requires_grad_()
     expected = loss_by_loops(contextual_by_loops(leaf, 3, 0.05, 10.0, variant), labels)
     (expected_gradient,) = torch.autograd.grad(expected, leaf)
 
-    leaf = similarity.clone().requires_grad_()
-    actual = contextual_loss(leaf, labels, 3, 0.05, variant=variant)
+    leaf = similarity.to(device).requires_grad_()
+    actual = contextual_loss(leaf, labels.to(device), 3, 0.05, variant=variant)
     (gradient,) = torch.autograd.grad(actual, leaf)
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-12)
-    torch.testing.assert_close(gradient, expected_gradient, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(actual.cpu(), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(gradient.cpu(), expected_gradient, rtol=1e-9, atol=1e-9)
     assert gradient.abs().max() > 0
 
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from lookalike.base.tensors import unit
 from lookalike.methods.diml.head import grid_regions, mean_vector, project
 from lookalike.methods.diml.representation import heat_maps
 from lookalike.methods.diml.similarity import grid_pool
-from lookalike.tensors import unit
 
 GENERATOR = torch.Generator().manual_seed(0)
 MAPS = torch.randn(2, 5, 7, 7, generator=GENERATOR, dtype=torch.float64)

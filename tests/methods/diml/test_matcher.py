@@ -38,7 +38,8 @@ def test_similarity_is_global_plus_structural_or_structural_alone(clustered, sco
 @pytest.mark.parametrize("self_match", [False, True])
 @pytest.mark.parametrize("truncation", [0, 1, 3, 8, 50, None])
 @pytest.mark.parametrize("score", ["sum", "structural"])
-def test_ranking_agrees_with_the_function(clustered, truncation, self_match, score):
+def test_ranking_agrees_with_the_function(clustered, truncation, self_match, score, device):
+    clustered = Representation(clustered.regions.to(device), clustered.global_vector.to(device))
     matcher = StructuralMatcher(truncation=truncation, score=score)
     query = clustered if self_match else clustered[[0, 4, 5]]
     found = matcher.rank(query, clustered, self_match=self_match)
@@ -48,6 +49,7 @@ def test_ranking_agrees_with_the_function(clustered, truncation, self_match, sco
     k = 9 if truncation is None else truncation
     expected = truncated_ranking(similarity, structural, k, self_match=self_match, score=score)
     # Item 7 is a copy of item 2; a matrix product may round their scores apart, exact cosines may not.
+    found, expected = found.cpu(), expected.cpu()
     assert torch.equal(found.where(found != 7, 2), expected.where(expected != 7, 2))
     assert torch.equal(found.sort(1).values, torch.arange(9).expand(len(query), 9))
     if self_match:

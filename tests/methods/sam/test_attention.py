@@ -216,9 +216,9 @@ def test_empty_feature_maps_give_no_nan_in_value_or_gradient(closed, reading, sc
 
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("reading", READINGS)
-def test_maps_come_out_where_gradients_are_off(closed, reading, network, draw):
-    trunk, head = network()
-    images = draw(3, 2, 3, 8, 6, seed=7)
+def test_maps_come_out_where_gradients_are_off(closed, reading, network, draw, device):
+    trunk, head = (part.to(device) for part in network())
+    images = draw(3, 2, 3, 8, 6, seed=7).to(device)
     form = head if closed else any_head(head)
 
     def maps(**options) -> Tensor:

@@ -133,10 +133,10 @@ def mining_by_the_notes(trunk, head, images: Tensor, kind: str, reading: str, *,
 )
 @pytest.mark.parametrize("closed", [True, False])
 def test_similarity_mining_and_its_gradient_are_those_of_the_pseudo_code(
-    kind, reading, closed, detach_mask, network, draw, gradients
+    kind, reading, closed, detach_mask, network, draw, gradients, device
 ):
-    trunk, head = network()
-    images = draw(ROLES[kind], 2, 3, 8, 6, seed=1)
+    trunk, head = (part.to(device) for part in network())
+    images = draw(ROLES[kind], 2, 3, 8, 6, seed=1).to(device)
     form = head if closed else any_head(head)
     value = similarity_mining(trunk, form, images, kind, reading=reading, detach_mask=detach_mask)
     expected = mining_by_the_notes(trunk, head, images, kind, reading, detach_mask=detach_mask)
@@ -330,9 +330,9 @@ def statistics(trunk: nn.Module) -> list[Tensor]:
     return [buffer.clone() for buffer in trunk.buffers()]
 
 
-def test_masked_images_leave_the_running_statistics_unless_asked_to_enter_them(network, draw):
-    trunk, head = network(batch_norm=True)
-    images = draw(3, 4, 3, 8, 6, seed=3)
+def test_masked_images_leave_the_running_statistics_unless_asked_to_enter_them(network, draw, device):
+    trunk, head = (part.to(device) for part in network(batch_norm=True))
+    images = draw(3, 4, 3, 8, 6, seed=3).to(device)
     feature_maps = read_maps(trunk.train(), images)
     before = statistics(trunk)
     frozen = erase(trunk, head, images, feature_maps, "triplet", Erasing())

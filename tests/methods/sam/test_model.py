@@ -60,10 +60,10 @@ def test_mining_loss_passes_all_settings_on(network, draw):
     assert not torch.equal(default, value)
 
 
-def test_a_pair_is_explained_by_what_is_alike_and_by_what_differs(network, draw):
-    trunk, head = network()
+def test_a_pair_is_explained_by_what_is_alike_and_by_what_differs(network, draw, device):
+    trunk, head = (part.to(device) for part in network())
     model = SimilarityAttention(trunk, head)
-    images = draw(2, 3, 3, 8, 6, seed=3)
+    images = draw(2, 3, 3, 8, 6, seed=3).to(device)
     explanations = model.explain(images)
     assert list(explanations) == ["siamese_same", "siamese_different"]
     features = head(trunk(images.flatten(0, 1))).view(2, 3, 5)
@@ -79,9 +79,9 @@ def test_a_pair_is_explained_by_what_is_alike_and_by_what_differs(network, draw)
 
 
 @pytest.mark.parametrize(("roles", "kind"), [(3, "triplet"), (4, "quadruplet")])
-def test_more_roles_have_one_explanation(roles, kind, network, draw):
-    model = SimilarityAttention(*network())
-    images = draw(roles, 2, 3, 8, 6, seed=4)
+def test_more_roles_have_one_explanation(roles, kind, network, draw, device):
+    model = SimilarityAttention(*network()).to(device)
+    images = draw(roles, 2, 3, 8, 6, seed=4).to(device)
     explanations = model.explain(images)
     assert list(explanations) == [kind]
     assert explanations[kind].maps.shape == (roles, 2, 8, 6)

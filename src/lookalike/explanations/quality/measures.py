@@ -17,15 +17,15 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.explanations.choice import explain
 from lookalike.explanations.decomposition import SIDE, STRUCTURE, located_by, pair_nodes
 from lookalike.explanations.explanation import Explanation
-from lookalike.explanations.quality.annotations import Parts
 from lookalike.explanations.quality.cells import GRID, centre_maps, edge_maps, pooled, random_maps
 from lookalike.explanations.quality.deletion import STEPS, SUBSTITUTES, cosines, margin_between, margin_deletion
 from lookalike.explanations.quality.parts import (
     ALPHAS,
+    Parts,
     ceiling,
     mass_beyond_centre,
     part_agreement,

@@ -19,15 +19,55 @@ distances: where evidence lies, whatever it says. Source: relevance mass accurac
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.explanations.quality.annotations import Parts
 from lookalike.explanations.quality.cells import centre_maps, pooled, require_maps, spearman
 
 FEWEST = 5  # parts that both must show
 ALPHAS = (0.1, 0.2)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the parts of N images of one size are seen.
+
+    Attributes:
+        points: ``(N, K, 2)`` float, x and y in pixels of the image.
+        visible: ``(N, K)`` bool.
+        size: height and width of the images.
+    """
+
+    points: Tensor
+    visible: Tensor
+    size: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        if self.points.ndim != 3 or self.points.shape[2] != 2 or self.visible.shape != self.points.shape[:2]:
+            raise ValueError(
+                f"points must be (N, K, 2) and visible (N, K), not {tuple(self.points.shape)} and "
+                f"{tuple(self.visible.shape)}"
+            )
+        if not bool(self.points.isfinite().all()):
+            raise ValueError("points must hold finite numbers only, those of hidden parts too")
+        if not bool(within(self.points, self.size)[self.visible].all()):
+            raise ValueError(f"a visible part lies outside its image of size={self.size}; follow it with seen_points")
+
+    def cells(self, grid: tuple[int, int]) -> Tensor:
+        """Number ``(N, K)`` int64 of the cell that holds each part, row by row of a grid; of hidden ones any."""
+        (height, width), (rows, columns) = self.size, grid
+        across = (self.points[..., 0] * columns / width).floor().clamp(0, columns - 1)
+        down = (self.points[..., 1] * rows / height).floor().clamp(0, rows - 1)
+        return (down * columns + across).long()
+
+
+def within(points: Tensor, size: tuple[int, int]) -> Tensor:
+    """Whether points ``(..., 2)`` lie in an image of this height and width, ``(...)`` bool."""
+    x, y = points.unbind(-1)
+    return (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
 
 
 def part_agreement(maps: tuple[Tensor, Tensor], parts: tuple[Parts, Parts], fewest: int = FEWEST) -> Tensor:

@@ -1,4 +1,4 @@
-"""Pairs and triplets that every row of a table shares, and what their values come to over a few trainings."""
+"""Pairs and triplets that every row of a table shares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from lookalike.metrics.similarity import score_blocks
-from lookalike.statistics.crossed import Estimate, crossed_estimate
 
 BLOCK = 256  # anchors at once
 
@@ -78,24 +77,3 @@ def random_partners(taken: Tensor, pictures: int, seed: int) -> Tensor:
     for each in ordered:  # numbered among those that are left; step over the taken ones
         drawn = drawn + (drawn >= each)
     return drawn
-
-
-def over_pairs(values: Tensor) -> Estimate:
-    """Mean over pairs and seeds, for other pairs and other trainings of their kind.
-
-    Args:
-        values: ``(S, N)``, of the same N pairs in each of S trainings. A pair with NaN in any of them is left out of
-            all: `Estimate.classes` says how many are in.
-
-    Returns:
-        The estimate, pairs in the place of classes; ``interval(0.05)`` holds 95 %.
-
-    Raises:
-        ValueError: for another shape, infinity, or if no pair is left.
-    """
-    if values.ndim != 2:
-        raise ValueError(f"values must be (S, N), seeds and pairs, not {tuple(values.shape)}")
-    defined = ~values.isnan().any(dim=0)
-    if not bool(defined.any()):
-        raise ValueError(f"none of {values.shape[1]} pairs has a value in all of {values.shape[0]} trainings")
-    return crossed_estimate(values[:, defined].double().cpu().numpy())

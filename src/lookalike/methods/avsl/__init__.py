@@ -26,7 +26,7 @@ def _check(recipe: Any) -> str | None:
 
 
 METHOD = Method(
-    learner="lookalike.training.methods.learners:AVSLLearner",
+    learner="lookalike.workflow.training.methods.learners:AVSLLearner",
     scorings=("graph", "fixed_weights"),
     options=("lookalike.methods.avsl.model:AVSL",),
     losses="lookalike.methods.avsl.loss:TERMS",

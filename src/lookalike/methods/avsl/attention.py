@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 
 Ties = Literal["first", "shared"]
 MinOver = Literal["row", "map"]
@@ -45,12 +45,17 @@ def linearise(z: Tensor, ties: Ties = "first") -> Tensor:
     _require_maps("z", z)
     require_known("ties", ties, get_args(Ties))
     flat = z.flatten(2)  # (N, C, R)
+    return _with_peaks(torch.zeros_like(flat), flat, ties).view_as(z)
+
+
+def _with_peaks(start: Tensor, flat: Tensor, ties: Ties) -> Tensor:
+    """``start (N, C, R)`` and on it the part that maps ``flat (N, C, R)`` lack."""
     peak, position = flat.max(dim=-1, keepdim=True)  # the first position among equals
     weight = peak * flat.shape[-1]
     if ties == "first":
-        return torch.zeros_like(flat).scatter(-1, position, weight).view_as(z)
+        return start.scatter_add(-1, position, weight)
     equal = flat == peak
-    return (equal * (weight / equal.sum(dim=-1, keepdim=True))).view_as(z)
+    return start + equal * (weight / equal.sum(dim=-1, keepdim=True))
 
 
 def class_activation_maps(z: Tensor, weight: Tensor, bias: Tensor, ties: Ties = "first") -> Tensor:
@@ -74,10 +79,12 @@ def class_activation_maps(z: Tensor, weight: Tensor, bias: Tensor, ties: Ties = 
     _require_maps("z", z)
     if weight.ndim != 2 or weight.shape[1] != z.shape[1]:
         raise ValueError(f"weight has shape {tuple(weight.shape)}, it must be (r, {z.shape[1]}), the channels of z")
+    require_known("ties", ties, get_args(Ties))
     if bias.shape != weight.shape[:1]:
         raise ValueError(f"bias has shape {tuple(bias.shape)}, it must be ({weight.shape[0]},)")
     # A product instead of a 1x1 convolution: cuDNN would round to TF32, and the mean would miss the embedding.
-    cams = weight @ (z + linearise(z, ties)).flatten(2) + bias[:, None]  # (N, r, R)
+    flat = z.flatten(2)  # (N, C, R)
+    cams = weight @ _with_peaks(flat, flat, ties) + bias[:, None]  # (N, r, R)
     return cams.view(*cams.shape[:2], *z.shape[2:])
 
 

@@ -27,10 +27,11 @@ ROUNDING = 1e-11
 
 
 class Weights(NamedTuple):
-    """Intervals of all weights, levels one after the other: middles ``(L r,)`` and half widths ``(L r,)``, float64."""
+    """Intervals of all weights, L levels one after the other: middles ``(L r,)`` and half widths, float64."""
 
     middle: Tensor
     half: Tensor
+    levels: int
 
 
 def extremes(images: Images) -> list[Tensor]:
@@ -59,7 +60,7 @@ def weight_intervals(
     levels.append((low, high))
     lows, highs = (torch.cat(side) for side in zip(*reversed(levels), strict=True))
     slack = ROUNDING * torch.maximum(lows.abs(), highs.abs())
-    return Weights((lows + highs) / 2, (highs - lows) / 2 + slack)
+    return Weights((lows + highs) / 2, (highs - lows) / 2 + slack, len(levels))
 
 
 def _reliability_interval(query: Tensor, gallery: Tensor, step: Step, scale: float) -> tuple[Tensor, Tensor]:
@@ -83,18 +84,22 @@ def _passed_on(low: Tensor, high: Tensor, edges: Tensor) -> tuple[Tensor, Tensor
     return low @ positive + high @ negative, high @ positive + low @ negative
 
 
-def pair_bounds(query: Sequence[Tensor], gallery: Sequence[Tensor], weights: Weights) -> tuple[Tensor, Tensor]:
-    """Sum in the middle and its largest error, ``(n,)`` each, of n pairs in float64.
+def pair_bounds(query: Tensor, gallery: Tensor, weights: Weights) -> tuple[Tensor, Tensor]:
+    """Sum in the middle and its largest error, ``(n,)`` float64 each, of n pairs.
+
+    Nodes are taken from float32, where each is off by at most ``2^-20`` of the squares of both numbers, and summed in
+    float64. Those squares sum to at most 2 a level.
 
     Args:
-        query: unit vectors of n images, ``(n, r)`` for each level.
+        query: unit vectors of n images, as of `Flat`, ``(n, L r)``.
         gallery: likewise.
         weights: of groups that hold all these pairs.
     """
-    columns = torch.stack([weights.middle, weights.half, weights.middle.abs()], dim=1)  # (L r, 3)
-    levels = zip(query, gallery, torch.split(columns, query[0].shape[1]), strict=True)
-    sums = torch.stack([(one - other).square_() @ weight for one, other, weight in levels]).sum(dim=0)  # (n, 3)
-    return sums[:, 0], sums[:, 1] + ROUNDING * sums[:, 2]
+    columns = torch.stack([weights.middle, weights.half], dim=1)  # (L r, 2)
+    sums = (query - gallery).square_().double() @ columns  # (n, 2)
+    # Each level counts with the largest weight of all, which is enough.
+    largest = (weights.middle.abs() + weights.half).max() * weights.levels
+    return sums[:, 0], sums[:, 1] + 2.0**-19 * largest + ROUNDING * sums[:, 0].abs()
 
 
 class Flat(NamedTuple):

@@ -22,10 +22,11 @@ from lookalike.methods.avsl.bounds import (
 )
 from lookalike.methods.avsl.graph import Images, Step, block_distance, graph_images
 from lookalike.metrics.definitions import Positives
+from lookalike.metrics.ranking import count_above
 
 COMPARED = 2**16  # pairs compared with ranked items at once
 SOME = 4096  # images that are turned into float64 at once
-REFINED = 2**10  # pairs whose bounds are narrowed at once
+REFINED = 2**7  # pairs whose bounds are narrowed at once
 VALUES = 2**16  # of a level that are evaluated at once, per thread: what the cache of a processor holds in float64
 # On a device, whose every step costs a start.
 REFINED_DEVICE, VALUES_DEVICE = 2**15, 2**25
@@ -58,15 +59,14 @@ class Ranked(NamedTuple):
         ranked = self.distance[rows]
         return ((low[:, None] <= ranked) & (ranked <= high[:, None])).any(dim=1)
 
-    def ends(self, error: Tensor) -> Tensor:
-        """Where the bounds of the ranked items begin and end, ``(b, 2 P)`` float32, ascending.
+    def closeness(self, error: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the bounds ``(b, P)`` float32 of minus the distances begin and end, farthest first.
 
-        Bounds that overlap are cut where the earlier ones end.
+        Beyond the number of a query's items its farthest one is repeated.
         """
-        wide = error + 2.0**-22 * (self.distance.nan_to_num(posinf=0.0).abs() + error)  # both ends are rounded
-        high = (self.distance + wide).cummax(dim=1).values
-        low = torch.maximum(self.distance - wide, torch.cat([high[:, :1] - torch.inf, high[:, :-1]], dim=1))
-        return torch.stack([low, high], dim=2).flatten(1).float()
+        distance = self.distance.minimum(self.distance.masked_fill(self.distance.isinf(), -torch.inf).amax(1, True))
+        wide = error + 2.0**-22 * (distance.abs() + error)  # both ends are rounded
+        return (-distance - wide).flip(1).float(), (-distance + wide).flip(1).float()
 
 
 class Side:
@@ -101,9 +101,8 @@ class Side:
 
     def units(self, index: Tensor | slice) -> list[Tensor]:
         """Their unit vectors alone, by level."""
-        # Divided by float64, whatever is divided: one pass over the values.
         sides = zip(self._embeddings, self._lengths, strict=True)
-        return [_rows(each, index) / _rows(lengths, index) for each, lengths in sides]
+        return [_taken(each, index).div_(_rows(lengths, index)) for each, lengths in sides]
 
 
 def _lengths(embeddings: Tensor) -> Tensor:
@@ -113,7 +112,7 @@ def _lengths(embeddings: Tensor) -> Tensor:
 
 
 def _taken(values: Tensor, index: Tensor | slice) -> Tensor:
-    return _rows(values, index).double()
+    return _rows(values, index).to(torch.float64, copy=True)
 
 
 def _rows(values: Tensor, index: Tensor | slice) -> Tensor:
@@ -233,8 +232,8 @@ class CertifiedSearch:
             asked = self._asked(_block(self._query, queries), itself)
             start = 0
             for block in self._blocks:
-                middle, *errors, weights = self._bounds(asked, block, start)
-                self._count(asked, block, middle, errors, weights)
+                closeness, *errors, weights = self._bounds(asked, block, start)
+                self._count(asked, block, closeness, errors, weights)
                 start += len(block.rows)
             yield asked.ranks
 
@@ -250,10 +249,10 @@ class CertifiedSearch:
         start = 0
         for place, block in enumerate(self._blocks):
             for asked in asking[: place + 1]:
-                middle, *errors, weights = self._bounds(asked, block, start)
-                self._count(asked, block, middle, errors, weights)
+                closeness, *errors, weights = self._bounds(asked, block, start)
+                self._count(asked, block, closeness, errors, weights)
                 if place < count and asked is not asking[place]:
-                    self._count(asking[place], asked.block, middle.T.contiguous(), errors[::-1], weights)
+                    self._count(asking[place], asked.block, closeness.T.contiguous(), errors[::-1], weights)
             start += len(block.rows)
         yield from (asked.ranks for asked in asking)
 
@@ -270,37 +269,32 @@ class CertifiedSearch:
         return Asked(block, Ranked(distance, items.gather(1, order)), closer, self._place[excluded])
 
     def _bounds(self, asked: Asked, block: Block, start: int) -> tuple[Tensor, Tensor, Tensor, Weights]:
-        """What `block_bounds` gives for queries and a block of the gallery, infinite where a pair takes no part."""
+        """What `block_bounds` gives of a block of the gallery, as minus the distance, infinite for pairs left out."""
         weights = weight_intervals(asked.block.extremes, block.extremes, self._steps, self._scale)
         middle, *errors = block_bounds(asked.block.flat, block.flat, weights)
         within = (asked.left_out >= start) & (asked.left_out < start + len(block.rows))
         row, column = within.nonzero(as_tuple=True)
         middle[row, asked.left_out[row, column] - start] = torch.inf
-        return middle, errors[0], errors[1], weights
+        return middle.neg_(), errors[0], errors[1], weights
 
-    def _count(self, asked: Asked, block: Block, middle: Tensor, errors: Sequence[Tensor], weights: Weights) -> None:
+    def _count(self, asked: Asked, block: Block, closeness: Tensor, errors: Sequence[Tensor], weights: Weights) -> None:
         """Count the items of a block that come before each ranked item."""
         queries, columns, ranked = asked.block.rows, block.rows, asked.ranked
-        ends = ranked.ends(errors[0][:, None] + errors[1].max())
-        place = torch.searchsorted(ends, middle, right=True, out_int32=True)  # odd inside the bounds of a ranked item
-        width = ends.shape[1] + 1
-        place += torch.arange(len(queries), dtype=torch.int32, device=place.device)[:, None] * width
-        tally = torch.bincount(place.flatten(), minlength=len(queries) * width).view(-1, width)
-        number = int(tally[:, 1::2].sum())
-        self.undecided += number
-        if number > CROWDED * middle.numel():
-            shown = middle.isfinite()
+        low, high = ranked.closeness(errors[0][:, None] + errors[1].max())
+        closer, row, column = count_above(closeness, closeness >= low[:, :1], low, high)
+        self.undecided += len(row)
+        if len(row) > CROWDED * closeness.numel():
+            shown = closeness.isfinite()
             self.exact += int(shown.sum())
             row, column = shown.nonzero(as_tuple=True)
             asked.closer += ranked.counted(self._whole(queries, columns)[shown], row, columns[column])
             return
-        asked.closer += tally[:, 0:-1:2].cumsum(dim=1)  # outside of all bounds, and before those of the first, ...
-        place -= torch.arange(len(queries), dtype=torch.int32, device=place.device)[:, None] * width
-        row, column = place.bitwise_and_(1).nonzero(as_tuple=True)
+        asked.closer += closer.flip(1)  # outside of all bounds, and closer than the item of each
         for start in range(0, len(row), self._refined):
             at = row[start : start + self._refined], column[start : start + self._refined]
             pairs = queries[at[0]], columns[at[1]]
-            values, off = pair_bounds(self._query.units(pairs[0]), self._gallery.units(pairs[1]), weights)
+            units = _rows(asked.block.flat.units, at[0]), _rows(block.flat.units, at[1])
+            values, off = pair_bounds(*units, weights)
             still = ranked.within(values - off, values + off, at[0])
             self.exact += int(still.sum())
             values[still] = self._evaluated(pairs[0][still], pairs[1][still], counted=False)

@@ -17,11 +17,11 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from lookalike.checks import require_known, require_range
+from lookalike.base.checks import require_known, require_range
+from lookalike.base.tensors import beside, log_one_plus_sum_exp
 from lookalike.methods.avsl.representation import Representation
 from lookalike.methods.avsl.similarity import level_distance
 from lookalike.sampling.miners.triplets import distance_weighted_triplets, hardest_triplets
-from lookalike.tensors import log_one_plus_sum_exp
 
 __all__ = ["AVSLLoss", "hardest_triplets", "margin_loss", "proxy_anchor_loss"]
 
@@ -164,7 +164,8 @@ class ProxyAnchorTerms(nn.Module):
 
         A proxy has no map; its statistic is the mean of the batch's over images and nodes (the paper is silent).
         """
-        present = torch.arange(len(self.proxies[0]), device=labels.device) if self.all_proxies else torch.unique(labels)
+        present = torch.arange(len(self.proxies[0])) if self.all_proxies else torch.unique(labels)
+        present = beside(present, representation.embeddings[0])
         embeddings = tuple(table[present] for table in self.proxies)  # per level (P', r)
         statistics = tuple(
             statistic.mean().expand_as(table)
@@ -183,7 +184,7 @@ class ProxyAnchorTerms(nn.Module):
         """Loss of one distance matrix; ``generator`` is not read."""
         return proxy_anchor_loss(
             distance,
-            labels,
+            beside(labels, distance),
             reference_labels,
             scale=self.scale,
             positive_margin=self.positive_margin,
@@ -244,6 +245,7 @@ class MarginTerms(nn.Module):
     ) -> Tensor:
         """Loss of one distance matrix, with triplets of its own."""
         triplets = self.triplets(distance, labels, generator=generator)
+        labels = beside(labels, distance)
         return margin_loss(distance, triplets, labels, self.boundaries[term], margin=self.margin, average=self.average)
 
 
@@ -299,7 +301,7 @@ class AVSLLoss(nn.Module):
 
         Args:
             representation: what the model makes of the N images, with gradients.
-            labels: ``(N,)`` int64 in ``[0, classes)``.
+            labels: ``(N,)`` int64 in ``[0, classes)``; best on the host, where it waits for nothing.
             distance: overall distance of two representations, such as `AVSL.distance`.
             generator: draws the triplets of the margin loss.
 

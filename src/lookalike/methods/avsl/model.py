@@ -6,13 +6,13 @@ Source: Attributable Visual Similarity Learning (CVPR 2022).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.avsl.attention import MinOver, Ties, node_statistics
 from lookalike.methods.avsl.graph import (
     batch_edges,
@@ -169,6 +169,8 @@ class AVSL(nn.Module):
         # omega is saved with the model, but no optimiser moves it.
         self.register_buffer("edge_states", torch.zeros(steps, embedding_dim, embedding_dim))
         self.register_buffer("edges_initialised", torch.tensor(False))
+        self._has_edges: bool | None = False  # what the buffer says, as far as it was read from its device
+        self.register_load_state_dict_post_hook(_read_anew)  # type: ignore[no-untyped-call]
 
     def forward(self, images: Tensor, *, with_maps: bool = False) -> Representation:
         """Representation of ``(N, 3, H, W)`` images; in training mode the edges learn from them.
@@ -185,6 +187,13 @@ class AVSL(nn.Module):
             if self.training:
                 self._learn_edges(maps)
             return Representation(embeddings, self._statistics(maps), maps if with_maps else ())
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether the edges have seen a batch."""
+        if self._has_edges is None:
+            self._has_edges = bool(self.edges_initialised)
+        return self._has_edges
 
     def edges(self) -> list[Tensor | None]:
         """Normalised edges from every level to the one below, ``(r, r)``; the lowest has ``None``."""
@@ -238,8 +247,9 @@ class AVSL(nn.Module):
         # A state's rows are nodes of the upper level; that of the very first batch is copied.
         for state, lower, upper in zip(self.edge_states, maps[:-1], maps[1:], strict=True):
             batch = batch_edges(upper, lower)
-            state.copy_(update_edges(state if self.edges_initialised else None, batch, self.momentum))
+            state.copy_(update_edges(state if self.has_edges else None, batch, self.momentum))
         self.edges_initialised.fill_(True)
+        self._has_edges = True
 
     def _statistics(self, maps: Sequence[Tensor]) -> tuple[Tensor, ...]:
         # The lowest level is always reliable: its statistic would be the dearest of all, and is never read.
@@ -252,3 +262,8 @@ class AVSL(nn.Module):
                 *(n * node_statistics(level, self.min_over) for n, level in zip(entries, upper, strict=True)),
             )
         return (lowest, *(layer(level) for layer, level in zip(self.learned_statistics, upper, strict=True)))
+
+
+def _read_anew(model: nn.Module, keys: object) -> None:
+    """After a state was loaded."""
+    cast(AVSL, model)._has_edges = None

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.avsl.bounds import extremes, weight_intervals
 from lookalike.methods.avsl.exact_search import CertifiedSearch, Side, similar_order, widest_direction
 from lookalike.methods.avsl.graph import Step, block_sensitivities, graph_images, graph_steps
@@ -257,7 +257,7 @@ def fixed_error(
     fixed, worst = torch.cat([each.double() for each in weights]), 0.0
     for query in groups[0]:
         for gallery in groups[1]:
-            middle, half = weight_intervals(query, gallery, steps, scale)
+            middle, half, _ = weight_intervals(query, gallery, steps, scale)
             off = torch.maximum(middle + half - fixed, fixed - (middle - half))
             worst = max(worst, float(torch.where(off > 0, off / (middle - half).clamp(min=0), 0.0).max()))
     return worst

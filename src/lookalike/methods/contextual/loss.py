@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.contextual.products import check_square, cosine_similarity
 from lookalike.methods.contextual.retrieval import rerank
 from lookalike.methods.contextual.similarity import VARIANTS, contextual_similarity
@@ -92,10 +92,11 @@ def contrastive_loss(similarity: Tensor, labels: Tensor, positive_margin: float,
     same = _same_class(similarity, labels)
     violation = torch.where(same, positive_margin - similarity, similarity - negative_margin).relu_()  # (n, n)
     violating = violation.detach() > 0
-    positives = (violating & same).count_nonzero().clamp_min(1)
-    negatives = (violating & ~same).count_nonzero().clamp_min(1)
+    positives = (violating & same).count_nonzero()
+    negatives = violating.count_nonzero() - positives
     # Each kind is averaged over its own violations, in one pass over all entries.
-    weight = torch.where(same, 1 / positives.to(similarity.dtype), 1 / negatives.to(similarity.dtype))
+    positive, negative = torch.stack([positives, negatives]).clamp_min_(1).to(similarity.dtype).reciprocal_()
+    weight = torch.where(same, positive, negative)
     return (violation * weight).sum()
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.contextual.products import check_square, minimum_product, plus_transpose, product
 
 SIGMOID_TEMPERATURE = 0.01  # the released code's value; the paper gives none
@@ -99,7 +99,7 @@ def closeness_of(similarity: Tensor, k: int, eps: float) -> Closeness:
 
 def divisor(sizes: Tensor) -> Tensor:
     """``sizes``, infinite where 0: the share of an empty set, 0 / 0, then is 0 and carries no gradient."""
-    return torch.where(sizes > 0, sizes, torch.inf)
+    return sizes.masked_fill(sizes <= 0, torch.inf)
 
 
 class ContextualSimilarity(Function):
@@ -110,20 +110,23 @@ class ContextualSimilarity(Function):
         """Contextual similarity ``(n, n)``, symmetric and in [0, 1]."""
         dtype = values.dtype
         neighbours, half_neighbours = values >= near, values >= half  # N, H
-        sizes = neighbours.sum(dim=1, keepdim=True, dtype=dtype)  # r, (n, 1)
-        outside = divisor(len(sizes) - sizes)  # c
-        agreement = product(neighbours, neighbours.T.contiguous().to(dtype))  # M+
-        neither = (agreement - sizes.T).add_(len(sizes) - sizes)  # M- = n - r_i - r_j + M+, all whole numbers
+        present = neighbours.to(dtype)
+        sizes = present.sum(dim=1, keepdim=True)  # r, (n, 1)
+        others = len(sizes) - sizes
+        outside = divisor(others)  # c
+        agreement = product(neighbours, present.T)  # M+
+        neither = (agreement - sizes.T).add_(others)  # M- = n - r_i - r_j + M+, all whole numbers
         agreement.div_(sizes).add_(neither.div_(outside)).div_(2)  # P
         del neither
         half_columns = half_neighbours.T.contiguous()  # H^T
         reciprocal = half_neighbours & half_columns  # R
         # q is 0 where rounding puts duplicates before the sample itself and leaves it without a reciprocal neighbour
         expansion_sizes = divisor(reciprocal.sum(dim=1, keepdim=True, dtype=dtype))  # q
-        expanded = product(reciprocal, agreement * neighbours).div_(expansion_sizes)  # W2 = R W1 / q
+        intersection = agreement * present  # W1
+        expanded = product(reciprocal, intersection).div_(expansion_sizes)  # W2 = R W1 / q
         ctx.alpha = alpha  # type: ignore[attr-defined]
         ctx.save_for_backward(
-            neighbours, half_columns, reciprocal, agreement, expanded, sizes, outside, expansion_sizes
+            present, half_columns, reciprocal, agreement, intersection, expanded, sizes, outside, expansion_sizes
         )
         return plus_transpose(expanded).div_(2)
 
@@ -132,23 +135,23 @@ class ContextualSimilarity(Function):
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         """Gradient ``(n, n)`` of the closeness."""
         saved: tuple[Tensor, ...] = ctx.saved_tensors  # type: ignore[attr-defined]
-        neighbours, half_columns, reciprocal, agreement, expanded, sizes, outside, expansion_sizes = saved
+        present, half_columns, reciprocal, agreement, intersection, expanded, sizes, outside, expansion_sizes = saved
         alpha: float = ctx.alpha  # type: ignore[attr-defined]
         of_expanded = plus_transpose(gradient).div_(2 * expansion_sizes)  # U
         of_intersection = product(reciprocal, of_expanded)  # G1 = R U, as R = R^T
 
         # N: as the outer factor of W1 and inside both counts of P; their normalisers are constants
-        of_agreement = of_intersection * neighbours  # GP
+        of_agreement = of_intersection * present  # GP
         inside_share, outside_share = 0.5 / sizes, 0.5 / outside  # A = GP inside_share, B = GP outside_share, by rows
         of_outside = of_agreement.sum(dim=1, keepdim=True) * outside_share + of_agreement.T @ outside_share
         # (A + A^T) N - (B + B^T)(1 - N) = (A + A^T + B + B^T) N - the row sums of B + B^T
         scaled = plus_transpose(of_agreement.mul_(inside_share + outside_share))
-        to_neighbours = product(scaled, neighbours.to(gradient.dtype)).sub_(of_outside)
+        to_neighbours = product(scaled, present).sub_(of_outside)
         to_neighbours.addcmul_(of_intersection, agreement)  # GN
         del of_agreement, scaled, of_intersection
 
         # H: through R in the numerator and in q
-        to_half_neighbours = plus_transpose(product(agreement * neighbours, of_expanded.T))  # W1 U^T + U W1^T
+        to_half_neighbours = plus_transpose(product(intersection, of_expanded.T))  # W1 U^T + U W1^T
         of_sizes = of_expanded.mul_(expanded).sum(dim=1, keepdim=True)
         to_half_neighbours.sub_(of_sizes).sub_(of_sizes.T).mul_(half_columns)  # GH = (GR + GR^T) * H^T
         return to_neighbours.add_(to_half_neighbours).mul_(alpha), None, None, None

@@ -14,7 +14,7 @@ def _vectors(options: Mapping[str, Any]) -> int:
 
 
 METHOD = Method(
-    learner="lookalike.training.methods.learners:DIMLLearner",
+    learner="lookalike.workflow.training.methods.learners:DIMLLearner",
     scorings=("structural_matching", "cosine", "shared_neighbours"),
     options=("lookalike.methods.diml.model:LocatedEmbedder",),
     losses="lookalike.methods.diml.loss:TERMS",

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torchvision.ops import roi_align
 
-from lookalike.checks import require_known
-from lookalike.tensors import unit
+from lookalike.base.checks import require_known
+from lookalike.base.tensors import unit
 
 Pooling = Literal["resample", "roi_align", "adaptive"]
 

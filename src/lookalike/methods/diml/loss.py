@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.checks import require_known, require_range
+from lookalike.base.checks import require_known, require_range
+from lookalike.base.tensors import beside, log_one_plus_sum_exp, unit
 from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.matching import Matching
 from lookalike.methods.diml.similarity import location_distance, structural_similarity
 from lookalike.sampling.miners import DistanceWeightedMiner
-from lookalike.tensors import log_one_plus_sum_exp, unit
 
 __all__ = ["DIMLLoss", "margin_loss", "multi_similarity_loss"]
 
@@ -181,6 +181,7 @@ class MarginTerm(nn.Module):
         """Loss of one batch."""
         # Drawing has no gradient; (T, 3).
         triplets = torch.stack(self.miner(mean_vector(regions.detach()), labels), dim=1)
+        labels = beside(labels, regions)
         return margin_loss(regions, triplets, labels, self.boundaries, margin=self.margin, **self.matching)
 
 
@@ -203,7 +204,7 @@ class MultiSimilarityTerm(nn.Module):
 
     def forward(self, regions: Tensor, labels: Tensor) -> Tensor:
         """Loss of one batch."""
-        return multi_similarity_loss(regions, labels, **self.options)
+        return multi_similarity_loss(regions, beside(labels, regions), **self.options)
 
 
 TERMS = {"margin": MarginTerm, "multi_similarity": MultiSimilarityTerm}
@@ -249,5 +250,5 @@ class DIMLLoss(nn.Module):
         # Plans are made of exp(cosine / reg) with a small reg: 16 bits would round them away.
         with torch.autocast(regions.device.type, enabled=False):
             precise = regions.to(torch.promote_types(regions.dtype, torch.float32))
-            loss: Tensor = self.term(precise, labels.to(regions.device))
+            loss: Tensor = self.term(precise, labels)
             return loss

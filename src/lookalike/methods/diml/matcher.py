@@ -20,14 +20,16 @@ from typing import TypedDict, get_args
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.diml.matching import Marginal, Matching, Solver
 from lookalike.methods.diml.representation import Explanation, Representation
 from lookalike.methods.diml.retrieval import Score, check_truncations, with_heads
 from lookalike.methods.diml.similarity import candidate_similarity, of_candidates, structural_similarity
 from lookalike.metrics.ranking import nearest
 
-SOLVED = 2**9  # pairs for which plans are sought at once, where memory allows: a step has a price of its own
+# Pairs for which plans are sought at once, where memory allows: a step has a price of its own.
+SOLVED = 2**9
+SOLVED_DEVICE = 2**14
 VALUES = 2**24  # of the correlations that are kept at once
 ROUNDING = 64  # times the distance of floats at 1: what sums over a plan may be off by
 
@@ -204,7 +206,7 @@ def leading_similarity(
         raise ValueError(f"depth={depth} is outside [1, {width}], the candidates of a query")
     slack = 2 * matching.tolerance + ROUNDING * torch.finfo(query.regions.dtype).eps
     locations = query.regions.shape[1] * gallery.regions.shape[1]
-    some = max(1, min(VALUES // (locations * width), SOLVED // depth))
+    some = max(1, min(VALUES // (locations * width), _solved(query.regions) // depth))
     result = torch.full_like(candidates, -torch.inf, dtype=query.regions.dtype)
     for start in range(0, len(candidates), some):
         rows = slice(start, start + some)
@@ -250,8 +252,13 @@ def _solve(
 ) -> None:
     """Enter the similarities of the wanted pairs ``(q, K)`` bool."""
     query, candidate = wanted.nonzero(as_tuple=True)
-    for start in range(0, len(query), SOLVED):
-        at = query[start : start + SOLVED], candidate[start : start + SOLVED]
+    some = _solved(correlation)
+    for start in range(0, len(query), some):
+        at = query[start : start + some], candidate[start : start + some]
         between = correlation[at]  # (n, R, R')
         plan = matching.plans(1 - between, query_marginal[at], gallery_marginal[at])
         result[at] = (plan * between).sum(dim=(-2, -1)).to(result.dtype)
+
+
+def _solved(values: Tensor) -> int:
+    return SOLVED if values.device.type == "cpu" else SOLVED_DEVICE

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.diml.transport import check_solver, exact_plans, plans, released_plans
 
 Marginal = Literal["cross_correlation", "uniform", "swapped"]

@@ -13,11 +13,11 @@ from typing import Any, Literal, Unpack, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
+from lookalike.base.tensors import unit
 from lookalike.methods.diml.head import Pooling, grid_regions, mean_vector, project
 from lookalike.methods.diml.matcher import MatcherOptions, StructuralMatcher
 from lookalike.methods.diml.representation import Explanation, Representation
-from lookalike.tensors import unit
 
 GlobalVector = Literal["embedding", "locations"]
 

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.metrics.ranking import refuse_nan
 
 Structural = Tensor | Callable[[int, Tensor], Tensor]

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.diml.head import grid_pool
 from lookalike.methods.diml.matching import Marginal, Match, Matching, Solver, check_images, marginals
 from lookalike.methods.diml.retrieval import truncated_ranking, truncated_rankings

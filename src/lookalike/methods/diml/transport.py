@@ -132,11 +132,12 @@ def _solve(cost: Tensor, rows: Tensor, columns: Tensor, reg: float, tolerance: f
     logits = cost / -reg  # (n, R, R')
     highest = logits.amax(dim=(-2, -1), keepdim=True)  # (n, 1, 1)
     spread = (highest - logits.amin(dim=(-2, -1), keepdim=True)).flatten()  # (n,)
-    if not bool(spread.isfinite().all()):
+    wide = spread > widest_spread(logits.dtype)  # (n,), pairs whose scalings would leave the dtype's range
+    finite, some_wide = torch.stack([spread.isfinite().all(), wide.any()]).tolist()  # one look at the device
+    if not finite:
         raise ValueError("cost holds NaN or infinity, its values must be finite")
     logits = logits - highest  # a constant in the exponent changes no plan, and no kernel exceeds 1
-    wide = spread > widest_spread(logits.dtype)  # (n,), pairs whose scalings would leave the dtype's range
-    if not bool(wide.any()):
+    if not some_wide:
         return _by_scaling(logits, rows, columns, tolerance, max_iterations)
     plan = torch.empty_like(logits)
     plan[~wide] = _by_scaling(logits[~wide], rows[~wide], columns[~wide], tolerance, max_iterations)

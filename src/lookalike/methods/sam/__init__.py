@@ -18,7 +18,7 @@ from __future__ import annotations
 from lookalike.methods.method import Method
 
 METHOD = Method(
-    learner="lookalike.training.methods.learners:SAMLearner",
+    learner="lookalike.workflow.training.methods.learners:SAMLearner",
     scorings=("cosine", "structural_matching", "shared_neighbours"),
     options=("lookalike.methods.sam.model:SimilarityAttention", "lookalike.methods.sam.loss:SimilarityMiningLoss"),
     without=("contextual",),  # has no tuples that could be mined

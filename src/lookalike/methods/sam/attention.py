@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import grad
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.sam.head import LinearHead, UnitHead, at_least_float32, inverse_length, linear_features, unit
 from lookalike.methods.sam.masks import soft_mask
 

@@ -13,7 +13,8 @@ from pytorch_metric_learning.utils.loss_and_miner_utils import convert_to_pairs,
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
+from lookalike.base.tensors import beside
 from lookalike.methods.sam.attention import ROLES
 from lookalike.methods.sam.head import at_least_float32, raw_features
 from lookalike.methods.sam.mining import FORMS, Erased, mining_loss, read_maps, similarity_mining
@@ -32,7 +33,7 @@ def mined_tuples(
 
     Args:
         mined: what a miner returns, triplets or pairs; ``None`` stands for all tuples of the batch.
-        labels: ``(N,)`` int64.
+        labels: ``(N,)`` int64, best on the host: what follows from them waits for nothing there.
         kind: ``siamese_same`` takes the positive pairs, each once whatever its order; ``triplet`` the triplets;
             ``quadruplet`` adds a second negative to each, drawn from a third class, or if there is none from the other
             negatives of the anchor. Pairs become triplets where they share an anchor.
@@ -40,7 +41,8 @@ def mined_tuples(
         generator: source of the choice; ``None`` is the global one.
 
     Returns:
-        ``(R, T)`` int64 indices within the batch, T at most ``limit``; fewer if fewer were mined.
+        ``(R, T)`` int64 indices within the batch, where the tuples or else the labels are; T at most ``limit``, fewer
+        if fewer were mined.
 
     Raises:
         ValueError: for another kind (pairs of different images are not mined by erasure), or a negative limit.
@@ -55,7 +57,10 @@ def mined_tuples(
     triplets = torch.stack(convert_to_triplets(mined, labels, t_per_anchor="all"))  # (3, T)
     if kind == "triplet":
         return _some(triplets, limit, generator)
-    return _with_second_negative(_some(triplets[:, _extensible(triplets, labels)], limit, generator), labels, generator)
+    extensible = negative_pairs(labels).sum(dim=1) > 1  # (N,), whether an anchor has a second negative
+    if not extensible.all():
+        triplets = triplets[:, beside(extensible, triplets)[triplets[0]]]
+    return _with_second_negative(_some(triplets, limit, generator), beside(labels, triplets), generator)
 
 
 def _some(tuples: Tensor, limit: int, generator: torch.Generator | None) -> Tensor:
@@ -63,11 +68,6 @@ def _some(tuples: Tensor, limit: int, generator: torch.Generator | None) -> Tens
     device = tuples.device if generator is None else generator.device
     order = torch.randperm(tuples.shape[1], generator=generator, device=device)[:limit]
     return tuples[:, order.to(tuples.device)]
-
-
-def _extensible(triplets: Tensor, labels: Tensor) -> Tensor:
-    """Whether the anchor has a second negative, ``(T,)`` bool."""
-    return negative_pairs(labels)[triplets[0]].sum(dim=1) > 1
 
 
 def _with_second_negative(triplets: Tensor, labels: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -186,7 +186,6 @@ class SimilarityMiningLoss(nn.Module):
         feature_maps = read_maps(model.trunk, images[None])[0]
         embed = partial(raw_features, model.head) if self.metric_loss.reads_length else model.head
         features: Tensor = embed(feature_maps)
-        labels = labels.to(features.device)
         # Miners choose by numbers alone: no gradient.
         detached = features.detach().to(at_least_float32(features))
         miner = self.metric_loss.miner
@@ -196,7 +195,8 @@ class SimilarityMiningLoss(nn.Module):
             return metric_loss
         if self.miner is not None:
             mined = self.miner(detached, labels)
-        tuples = mined_tuples(mined, labels, self.kind, len(labels) // self.images_per_tuple, self.generator)
+        limit = len(labels) // self.images_per_tuple
+        tuples = beside(mined_tuples(mined, labels, self.kind, limit, self.generator), images)
         if not tuples.numel():
             return metric_loss
         erased = model.erase(images[tuples], feature_maps[tuples], self.kind)  # (R, T, 3, H, W), (R, T, C, h, w)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.sam.head import at_least_float32
 
 SMALLEST_RANGE = 1e-8

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from lookalike.checks import require_known
+from lookalike.base.checks import require_known
 from lookalike.methods.sam.attention import Network, Score, attention_maps, require_roles
 from lookalike.methods.sam.head import at_least_float32
 from lookalike.methods.sam.masks import require_mask, soft_mask

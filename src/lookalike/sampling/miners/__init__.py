@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from lookalike.checks import require_keys, require_known
+from lookalike.base.checks import require_keys, require_known
 from lookalike.sampling.miners.pairs import MultiSimilarityMiner, NPairMiner
 from lookalike.sampling.miners.triplets import (
     AllMiner,

@@ -6,6 +6,7 @@ import torch
 from pytorch_metric_learning import miners as library
 from torch import Tensor
 
+from lookalike.base.tensors import beside
 from lookalike.sampling.miners.tuples import Tuples, draw_columns, evenly, positive_pairs
 
 
@@ -27,13 +28,15 @@ class NPairMiner:
         positives = positive_pairs(labels)
         anchor = positives.any(dim=1).nonzero().squeeze(1)
         if not len(anchor):
+            anchor = beside(anchor, embeddings)
             return anchor, anchor.clone(), anchor.clone(), anchor.clone()
         weights = evenly(positives[anchor], torch.empty(len(anchor), len(labels), device=labels.device))
         positive = draw_columns(weights, self.generator)
         others = torch.ones_like(weights, dtype=torch.bool)
         others.scatter_(1, torch.stack([anchor, positive], dim=1), False)
         row, negative = others.nonzero(as_tuple=True)
-        return anchor, positive, anchor[row], negative
+        tuples = anchor, positive, anchor[row], negative
+        return tuple(beside(indices, embeddings) for indices in tuples)
 
 
 class MultiSimilarityMiner:
@@ -48,5 +51,5 @@ class MultiSimilarityMiner:
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
         """Indices of tuples within the batch."""
-        anchor, positive, other_anchor, negative = self.criterion(embeddings, labels)
+        anchor, positive, other_anchor, negative = self.criterion(embeddings, beside(labels, embeddings))
         return anchor, positive, other_anchor, negative

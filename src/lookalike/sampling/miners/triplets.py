@@ -9,8 +9,10 @@ import torch
 from pytorch_metric_learning.utils.loss_and_miner_utils import get_all_triplets_indices
 from torch import Tensor
 
+from lookalike.base.tensors import beside
 from lookalike.sampling.miners.tuples import (
     Tuples,
+    complete_anchors,
     draw_columns,
     evenly,
     negative_pairs,
@@ -26,10 +28,9 @@ def _candidates(distance: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tenso
         raise ValueError(f"distance has shape {tuple(distance.shape)}, it must be (N, N)")
     if labels.shape != distance.shape[:1]:
         raise ValueError(f"labels has shape {tuple(labels.shape)}, it must be ({len(distance)},)")
-    same = labels[:, None] == labels
-    positive = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    anchors = (positive.any(dim=1) & (~same).any(dim=1)).nonzero().squeeze(1)
-    return positive, ~same, anchors
+    anchors = beside(complete_anchors(labels), distance)
+    labels = beside(labels, distance)
+    return positive_pairs(labels), negative_pairs(labels), anchors
 
 
 def _draw(weights: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -121,7 +122,7 @@ class AllMiner:
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
         """Indices of tuples within the batch."""
-        anchor, positive, negative = get_all_triplets_indices(labels)
+        anchor, positive, negative = get_all_triplets_indices(beside(labels, embeddings))
         return anchor, positive, negative
 
 
@@ -136,10 +137,10 @@ class RandomMiner:
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
         """Indices of tuples within the batch."""
-        triplets = torch.stack(get_all_triplets_indices(labels))  # (3, T)
-        device = labels.device if self.generator is None else self.generator.device
+        triplets = torch.stack(get_all_triplets_indices(beside(labels, embeddings)))  # (3, T)
+        device = triplets.device if self.generator is None else self.generator.device
         order = torch.randperm(triplets.shape[1], generator=self.generator, device=device)[: len(labels)]
-        anchor, positive, negative = triplets[:, order.to(labels.device)]
+        anchor, positive, negative = triplets[:, order.to(triplets.device)]
         return anchor, positive, negative
 
 
@@ -154,8 +155,9 @@ class HardestMiner:
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
         """Indices of tuples within the batch."""
+        anchor = beside(complete_anchors(labels), embeddings)
+        labels = beside(labels, embeddings)
         distance, positives, negatives = unit_distance(embeddings), positive_pairs(labels), negative_pairs(labels)
-        anchor = (positives.any(dim=1) & negatives.any(dim=1)).nonzero().squeeze(1)
         positive = distance.masked_fill(~positives, -math.inf).argmax(dim=1)
         negative = distance.masked_fill(~negatives, math.inf).argmin(dim=1)
         return anchor, positive[anchor], negative[anchor]
@@ -187,8 +189,9 @@ class TripletMiner(ABC):
     @torch.no_grad()
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
         """Indices of tuples within the batch."""
+        anchor = beside(complete_anchors(labels), embeddings)
+        labels = beside(labels, embeddings)
         distance, positives, negatives = unit_distance(embeddings), positive_pairs(labels), negative_pairs(labels)
-        anchor = (positives.any(dim=1) & negatives.any(dim=1)).nonzero().squeeze(1)
         anchor = anchor.repeat_interleave(self.triplets_per_anchor)
         if not len(anchor):
             return anchor, anchor.clone(), anchor.clone()
@@ -196,7 +199,7 @@ class TripletMiner(ABC):
         positive = draw_columns(self.positive_weights(distance, positives, negatives), self.generator)
         positive_distance = distance.gather(1, positive[:, None])  # (T, 1)
         weights = self.negative_weights(distance, positive_distance, positives, negatives, embeddings.shape[1])
-        drawable = weights.isfinite().any(dim=1)
+        drawable = weights.isfinite().any(dim=1).nonzero().squeeze(1)  # rows, as each mask would wait for its count
         return anchor[drawable], positive[drawable], draw_columns(weights[drawable], self.generator)
 
     def positive_weights(self, distance: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:

@@ -13,7 +13,11 @@ Tuples = tuple[Tensor, ...]
 
 
 class Miner(Protocol):
-    """What a loss needs of a miner."""
+    """What a loss needs of a miner.
+
+    Labels may lie on the host beside embeddings on a device: what they alone decide then waits for no device. Tuples
+    lie where the embeddings do.
+    """
 
     def __call__(self, embeddings: Tensor, labels: Tensor) -> Tuples:
         """Indices of tuples within the batch."""
@@ -35,6 +39,11 @@ def positive_pairs(labels: Tensor) -> Tensor:
 def negative_pairs(labels: Tensor) -> Tensor:
     """``(B, B)`` bool: different classes."""
     return labels[:, None] != labels[None, :]
+
+
+def complete_anchors(labels: Tensor) -> Tensor:
+    """``(T,)`` int64: items with both a positive and a negative; found where the labels are."""
+    return (positive_pairs(labels).any(dim=1) & negative_pairs(labels).any(dim=1)).nonzero().squeeze(1)
 
 
 def draw_columns(log_weights: Tensor, generator: torch.Generator | None = None) -> Tensor:

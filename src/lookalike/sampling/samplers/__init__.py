@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from lookalike.checks import require_keys, require_known
+from lookalike.base.checks import require_keys, require_known
 from lookalike.sampling.samplers.batches import BatchSampler, MPerClassSampler, PlainSampler, Rows
 from lookalike.sampling.samplers.classes import (
     BalancedSampler,

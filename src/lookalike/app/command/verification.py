@@ -1,0 +1,107 @@
+"""Read every result against the record that its stage left of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from lookalike.app.own.recommend.schedule import SCHEDULE
+from lookalike.base.paths import project_root
+from lookalike.base.text import counted, human_bytes, one_line
+from lookalike.workflow.running.records import RECORDS, RESULTS, digest_of, read_record, record_of
+
+# What Snakemake writes itself, behind a job that has ended, and a folder that is laid out of files with records.
+UNRECORDED = ("timings", "page")
+# Below results/, but of no stage, as is a folder with a schedule of `recommend`.
+OF_NO_STAGE = ("benchmarks", "reference")
+UNKNOWN = "results that came with a checkout have none, those that are made here get one"
+
+
+def print_verification(folders: Iterable[Path]) -> int:
+    """Print each fault as a line, and how many files there were.
+
+    Args:
+        folders: ``results/<scale>``, or folders below one; none for all that stages have left results in.
+
+    Returns:
+        1 if a file is not as its record says, is missing or has no record, else 0.
+
+    Raises:
+        ValueError: for what is no folder of results.
+    """
+    faults = 0
+    for folder in list(folders) or sorted(filter(_is_of_stages, (project_root() / RESULTS).glob("*"))):
+        parts = folder.resolve().parts
+        if not folder.is_dir() or RESULTS not in parts[:-1]:
+            raise ValueError(f"{folder} is no folder below {RESULTS}/, such as {RESULTS}/mini")
+        right = 0
+        files = counted(len(list(_files(folder))), "file")
+        if any(_files(folder)) and not any(_recorded(folder)):
+            print(f"fault  {folder}: {files} without any record; {UNKNOWN}", flush=True)
+            faults += 1
+            continue
+        for path, fault in _looked_at(folder):
+            right += not fault
+            faults += bool(fault)
+            if fault:
+                print(f"fault  {path}: {one_line(fault)}", flush=True)
+        print(f"ok     {folder}: {counted(right, 'file')} as recorded", flush=True)
+    print(counted(faults, "fault"))
+    return int(faults > 0)
+
+
+def _is_of_stages(folder: Path) -> bool:
+    return folder.is_dir() and folder.name not in OF_NO_STAGE and not (folder / SCHEDULE).is_file()
+
+
+def _looked_at(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Files that are there or were, each with what is wrong with it, empty where nothing is."""
+    for path in sorted({*_files(folder), *_recorded(folder)}):
+        yield path, _fault(path)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Results below a folder, but neither states of unfinished trainings nor files that are being written."""
+    for current, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in (RECORDS, *UNRECORDED) and not name.startswith(".")]
+        yield from (Path(current, name) for name in names if not name.startswith("."))
+
+
+def _recorded(folder: Path) -> Iterator[Path]:
+    """Results below a folder that there are records of."""
+    records = record_of(folder / "any")
+    if records is not None:
+        for record in records.parent.rglob("*.record"):
+            yield folder / record.relative_to(records.parent).with_suffix("")
+
+
+def _fault(path: Path) -> str:
+    try:
+        record = read_record(path)
+        if record is None:
+            return "has no record of how it was made"
+        if not path.is_file():
+            return f"is missing; {record['stage']} left it with {human_bytes(record['bytes'])}"
+        if path.stat().st_size != record["bytes"]:
+            return f"has {path.stat().st_size} bytes, {record['stage']} left {record['bytes']}"
+        if digest_of(path) != record["sha256"]:
+            return f"has other bytes than those that {record['stage']} left"
+        return _other_inputs(path, record.get("made_of", {}))
+    except ValueError as error:
+        return str(error)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _other_inputs(path: Path, made_of: dict[str, str]) -> str:
+    """The first results that were read for this one and have been made anew since."""
+    project = Path(*path.parts[: path.parts.index(RESULTS)]) if RESULTS in path.parts else Path()
+    for name, digest in made_of.items():
+        record = None
+        with suppress(ValueError):  # a broken record is told with its own file
+            record = read_record(project / name)
+        if record is not None and record["sha256"] != digest:
+            return f"was made of another {name} than the one that lies there now"
+    return ""

@@ -1,0 +1,427 @@
+"""Search of a folder in a browser: a page, and the same as JSON, for this machine alone unless there is a token.
+
+What is sent is bounded before it is decoded, and nothing of it is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import mimetypes
+import os
+import secrets
+import socket
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache, partial
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from threading import RLock
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from lookalike.app.own.doubtful import Doubt, doubtful
+from lookalike.app.own.explanation import explain_hits
+from lookalike.app.own.models import OpenModel
+from lookalike.app.own.search import WAYS, Gallery, open_gallery, ways_of
+from lookalike.base.checks import require_known
+from lookalike.base.text import counted, printable
+from lookalike.workflow.data.pictures import embedded, jpeg, read_picture, read_sent
+from lookalike.workflow.report.html import TEMPLATES
+from lookalike.workflow.report.page import assigned, index
+
+MOST_BYTES = 24 * 2**20  # of a picture that is sent
+MOST_CALLS = 24  # at a time, each of which may hold as much
+PATIENCE_S = 30.0  # for a picture to arrive
+SIDE = 224  # of thumbnails, in pixels
+SAMPLES = 12  # pictures to begin with
+KEPT = 2048  # thumbnails in memory
+COOKIE, TOKEN = "lookalike_token", "LOOKALIKE_TOKEN"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+HERE = Path(__file__).parent
+SCRIPTS = {"page.css": TEMPLATES, "pair.js": TEMPLATES, "serving.css": HERE, "serving.js": HERE}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+SENT = {"requestBody": {"required": True, "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}}
+REFUSED: dict[int | str, dict[str, Any]] = {
+    401: {"description": "No token, where one is needed."},
+    413: {"description": f"More than {MOST_BYTES:,} bytes."},
+    422: {"description": "No readable picture, one of too many pixels, or an unknown value: `detail` says which."},
+}
+
+
+class Named(BaseModel):
+    """A picture of the folder."""
+
+    picture: str = Field(description="its path below the folder")
+    number: int = Field(description="by which /pictures and /thumbnails have it")
+
+
+class FoundPicture(Named):
+    """A picture that was found."""
+
+    score: float = Field(description="how it compares with the query, by the answer's measure")
+    explanation: dict[str, Any] | None = Field(None, description="with `why`: words, maps in percent, counterparts")
+    seen: str | None = Field(None, description="with `seen`: the picture as the model sees it, as a data: address")
+
+
+class Found(BaseModel):
+    """What looks most like a query, best first."""
+
+    model: str
+    way: str
+    measure: str
+    pictures: int = Field(description="that were searched")
+    exact: bool = Field(description="whether each was compared, or candidates of more than a million")
+    milliseconds: float = Field(description="for decoding, search and explanations")
+    seen: str | None = Field(None, description="with `seen`: the query as the model sees it")
+    hits: list[FoundPicture]
+
+
+class Seer(BaseModel):
+    """A model, and the ways in which it compares."""
+
+    model: str
+    ways: list[str]
+
+
+class About(BaseModel):
+    """What is served."""
+
+    folder: str
+    pictures: int
+    models: list[Seer]
+    folders: list[str] = Field(description="that a search can be kept to")
+    samples: list[Named] = Field(description="pictures to begin with")
+    unreadable: list[str]
+
+
+class DoubtfulPictures(BaseModel):
+    """A doubtful picture, and what it is held against."""
+
+    pictures: list[Named]
+    value: float
+
+
+class Doubtful(BaseModel):
+    """Pictures that deserve a look, the clearest first."""
+
+    copies: list[DoubtfulPictures] = Field(description="of equal bytes; their number")
+    near_copies: list[DoubtfulPictures] = Field(description="saved or resized anew; bits of their hashes that differ")
+    outliers: list[DoubtfulPictures] = Field(description="and the nearest; mean similarity to the five nearest")
+    strays: list[DoubtfulPictures] = Field(
+        description="nearest to a picture of another folder; that, the nearest of their own, and by how much"
+    )
+
+
+class Service:
+    """A folder of pictures as models see it, held open.
+
+    Args:
+        models: the first is asked unless another is named.
+        folder: of the pictures.
+        store: folder of the indexes.
+        way: of comparing, of the first model; its own if left out.
+
+    Raises:
+        ValueError: as `lookalike.app.own.search.open_gallery`.
+    """
+
+    def __init__(self, models: Sequence[OpenModel], folder: Path, store: Path, way: str | None = None) -> None:
+        self.folder = folder
+        self._models = {each.name: each for each in models}
+        self._store, self._first = store, way
+        self._one = RLock()  # torch takes all cores, and a large picture much memory
+        self._galleries: dict[tuple[str, str, str], Gallery] = {}
+        self._doubtful: dict[str, Doubtful] = {}
+        self._numbers: dict[str, int] = {}
+        gallery = self.gallery()
+        gallery.search_picture(read_picture(gallery.folder / gallery.index.stamps[0].name))  # the first is slow
+        self._thumbnail = lru_cache(KEPT)(lambda path: jpeg(read_picture(path), SIDE))
+        parents = [PurePosixPath(stamp.name).parents for stamp in gallery.index.stamps]
+        self._folders = {printable(str(each)): str(each) for found in parents for each in found if str(each) != "."}
+        step = max(1, -(-len(parents) // SAMPLES))
+        self.about = About(
+            folder=printable(folder.resolve().name),
+            pictures=len(gallery.index),
+            models=[Seer(model=name, ways=list(ways_of(each.network))) for name, each in self._models.items()],
+            folders=sorted(self._folders),
+            samples=[Named(**self._named(folder / stamp.name)) for stamp in gallery.index.stamps[::step]],
+            unreadable=[printable(line) for line in gallery.unreadable],
+        )
+
+    def gallery(self, model: str | None = None, way: str | None = None, below: str | None = None) -> Gallery:
+        """The folder, or one below it, by a model and a way; looked at when it is first asked for.
+
+        Raises:
+            ValueError: for a name that is not known.
+        """
+        name = self._known(model)
+        ways = ways_of(self._models[name].network)
+        way = way or (self._first if name == next(iter(self._models)) else None) or next(iter(ways))
+        require_known("way", way, ways)
+        if below:
+            require_known("below", below, self._folders)
+        with self._one:
+            key = name, way, below or ""
+            if key not in self._galleries:
+                whole = self._galleries.get((name, way, "")) or open_gallery(
+                    self._models[name], self.folder, store=self._store, way=way
+                )
+                self._galleries[name, way, ""] = whole
+                if below:
+                    self._galleries[key] = replace(whole, index=whole.index.below(self._folders[below]))
+            return self._galleries[key]
+
+    def search(
+        self, data: bytes, *, model: str | None, way: str | None, below: str | None, top: int, why: bool, seen: bool
+    ) -> Found:
+        """What looks most like the picture of some bytes; arguments as `application` documents them.
+
+        Raises:
+            ValueError: if it is no picture that is decoded, or for a name that is not known.
+        """
+        gallery = self.gallery(model, way, below)
+        with self._one:
+            started = time.perf_counter()
+            picture, measure = read_sent(data), WAYS[gallery.way]
+            hits = gallery.search_picture(picture, top)
+            paths = [hit.path for hit in hits]
+            explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
+            took = time.perf_counter() - started
+        found = [FoundPicture(**self._named(hit.path), score=hit.score) for hit in hits]
+        for each, reason in zip(found, explained, strict=False):
+            each.explanation = reason.data()
+            each.seen = embedded(reason.pictures[1], SIDE) if seen else None
+        return Found(
+            model=gallery.model.name,
+            way=gallery.way,
+            measure=measure.measure,
+            pictures=len(gallery.index),
+            exact=gallery.is_exact,
+            milliseconds=round(1000 * took, 1),
+            seen=embedded(explained[0].pictures[0], SIDE) if seen and explained else None,
+            hits=found,
+        )
+
+    def doubtful(self, model: str | None) -> Doubtful:
+        """Pictures that deserve a look; found when they are first asked for."""
+        name = self._known(model)
+        ways = ways_of(self._models[name].network)
+        gallery = self.gallery(name, "cosine" if "cosine" in ways else None)
+        with self._one:
+            if name not in self._doubtful:
+                kinds = {kind: [self._doubt(each) for each in found] for kind, found in doubtful(gallery).items()}
+                self._doubtful[name] = Doubtful(**kinds)
+        return self._doubtful[name]
+
+    def path(self, number: int) -> Path:
+        """The file of a number that an answer has given.
+
+        Raises:
+            HTTPException: 404 if there is none, or the file is gone.
+        """
+        names = list(self._numbers)
+        if not 0 <= number < len(names) or not (path := self.folder / names[number]).is_file():
+            raise HTTPException(404, f"{number}: no such picture")
+        return path
+
+    def thumbnail(self, number: int) -> bytes:
+        """A small JPEG of a picture."""
+        return self._thumbnail(self.path(number))
+
+    def _known(self, model: str | None) -> str:
+        name = model or next(iter(self._models))
+        require_known("model", name, self._models)
+        return name
+
+    def _named(self, path: Path) -> dict[str, Any]:
+        name = path.relative_to(self.folder).as_posix()
+        with self._one:
+            return {"picture": printable(name), "number": self._numbers.setdefault(name, len(self._numbers))}
+
+    def _doubt(self, doubt: Doubt) -> DoubtfulPictures:
+        named = [Named(**self._named(self.folder / name)) for name in doubt.pictures]
+        return DoubtfulPictures(pictures=named, value=round(doubt.value, 4))
+
+
+def application(service: Service, token: str = "") -> FastAPI:
+    """The page and the JSON of a service; /openapi.json describes the latter.
+
+    Args:
+        service: that answers.
+        token: without which nothing is answered; where it is empty, calls by a name of this machine alone are.
+    """
+    app = FastAPI(title="lookalike", version=version("lookalike"), docs_url=None, redoc_url=None)
+    page = _page(service.about)
+
+    @app.middleware("http")
+    async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        answer = _refusal(request, token) or await call_next(request)
+        answer.headers.update(HEADERS)
+        return answer
+
+    @app.exception_handler(ValueError)
+    async def refuse(request: Request, error: ValueError) -> JSONResponse:
+        return JSONResponse({"detail": printable(str(error))}, 422)
+
+    @app.get("/", include_in_schema=False)
+    def front() -> Response:
+        return Response(page, media_type="text/html")
+
+    @app.get("/data.js", include_in_schema=False)
+    def data() -> Response:
+        text = "const PICTURES = {folder: {seen: {}}};\n" + assigned("const SHOWN", index([]))
+        return Response(text, media_type="text/javascript")
+
+    @app.get("/static/{name}", include_in_schema=False)
+    def static(name: str) -> FileResponse:
+        if name not in SCRIPTS:
+            raise HTTPException(404, "no such file")
+        return FileResponse(SCRIPTS[name] / name)
+
+    @app.get("/about")
+    def about() -> About:
+        """What is served: the folder, its folders, and the models with their ways of comparing."""
+        return service.about
+
+    @app.post("/search", openapi_extra=SENT, responses=REFUSED)
+    async def search(
+        request: Request,
+        model: Annotated[str | None, Query(description="of /about; the first if left out")] = None,
+        way: Annotated[str | None, Query(description="of comparing: cosine, structure or graph, as the model")] = None,
+        below: Annotated[str | None, Query(description="folder of /about that the search is kept to")] = None,
+        top: Annotated[int, Query(ge=1, le=100, description="pictures that are found")] = 12,
+        why: Annotated[bool, Query(description="explain each")] = False,
+        seen: Annotated[bool, Query(description="with `why`, also the pictures as the model sees them")] = False,
+    ) -> Found:
+        """What looks most like the picture that is sent as the body, as it is: no form, no name."""
+        body = await _body(request)
+        found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why, seen=seen)
+        return await run_in_threadpool(found)
+
+    @app.get("/doubtful", responses={422: REFUSED[422]})
+    def look_through(model: str | None = None) -> Doubtful:
+        """Copies, near copies, outliers, and pictures that are nearest to one of another folder."""
+        return service.doubtful(model)
+
+    @app.get("/pictures/{number}", response_class=FileResponse)
+    def picture(number: int) -> FileResponse:
+        """A file as it is."""
+        path = service.path(number)
+        kind = mimetypes.guess_type(path.name)[0] or ""
+        return FileResponse(path, media_type=kind if kind.startswith("image/") else "application/octet-stream")
+
+    @app.get("/thumbnails/{number}", response_class=Response)
+    def thumbnail(number: int) -> Response:
+        """A small JPEG."""
+        return Response(service.thumbnail(number), media_type="image/jpeg")
+
+    return app
+
+
+def print_service(
+    models: Sequence[OpenModel], folder: Path, *, store: Path, way: str | None, host: str, port: int
+) -> None:
+    """Serve a folder until the call is ended, and print the address.
+
+    Args:
+        models: that see the pictures.
+        folder: of them.
+        store: folder of the indexes.
+        way: of comparing, of the first model.
+        host: address to listen at; one that others reach has a token, ``$LOOKALIKE_TOKEN`` or one that is drawn.
+        port: 0 for a free one.
+
+    Raises:
+        ValueError: as `Service`.
+        OSError: if the port is taken.
+    """
+    local = is_loopback(host)
+    token = os.environ.get(TOKEN) or ("" if local else secrets.token_urlsafe(16))
+    service = Service(models, folder, store, way)
+    app = application(service, token)
+    config = uvicorn.Config(
+        app, log_level="error", access_log=False, limit_concurrency=MOST_CALLS, server_header=False, proxy_headers=False
+    )
+    warnings.filterwarnings("ignore", module="PIL")  # of what others send
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise ValueError(f"--host {host} --port {port}: {error.strerror or error}; --port 0 takes a free one") from None
+    with listening, suppress(KeyboardInterrupt):
+        place = f"[{host}]" if ":" in host else host
+        address = f"http://{place}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
+        print(f"{counted(service.about.pictures, 'picture')} at {address}, until Ctrl-C", flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody else reaches an address."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _page(about: About) -> str:
+    from jinja2 import Environment, FileSystemLoader
+
+    environment = Environment(loader=FileSystemLoader([HERE, TEMPLATES]), autoescape=True, trim_blocks=True)
+    return environment.get_template("serving.html").render(about=about)
+
+
+def _refusal(request: Request, token: str) -> Response | None:
+    """What is answered to who may not ask, or who has just shown the token."""
+    if request.headers.get("sec-fetch-site") == "cross-site" and request.headers.get("sec-fetch-mode") != "navigate":
+        return JSONResponse({"detail": "asked by a page of another site"}, 403)
+    if not token:
+        with suppress(ValueError):  # or a page elsewhere could have its own name lead here
+            if urlsplit(f"//{request.headers.get('host', '')}").hostname in LOOPBACK:
+                return None
+        return JSONResponse({"detail": "asked for by another name than this machine's own"}, 403)
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    shown = request.query_params.get("token")
+    for given in filter(None, (shown, bearer, request.cookies.get(COOKIE))):
+        if secrets.compare_digest(given.encode("utf-8", "replace"), token.encode()):
+            break
+    else:
+        return JSONResponse({"detail": "needs the token that `lookalike serve` has printed, ?token=..."}, 401)
+    if shown is None or request.method != "GET":
+        return None
+    answer = RedirectResponse(request.url.path, 303)  # without it in the address, which others may see
+    answer.set_cookie(COOKIE, token, httponly=True, samesite="strict")
+    return answer
+
+
+async def _body(request: Request) -> bytes:
+    """What is sent, refused as soon as it is too long."""
+    data, large = bytearray(), HTTPException(413, f"more than {MOST_BYTES:,} bytes")
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > MOST_BYTES:
+        raise large
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            async for part in request.stream():
+                data += part
+                if len(data) > MOST_BYTES:
+                    raise large
+    except TimeoutError:
+        raise HTTPException(408, f"the picture has not arrived in {PATIENCE_S:g} s") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "the call was broken off") from None
+    return bytes(data)

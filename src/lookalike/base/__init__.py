@@ -1,0 +1,1 @@
+"""The ground room: checks, files, paths, tensors and text, used by all wings."""

@@ -1,0 +1,1 @@
+"""The workflow: from data sets to tables, figures, claims and pages."""

@@ -1,0 +1,56 @@
+"""Two recipes that are compared on a data set: what their settings differ in, and whether that is what is tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from lookalike.workflow.settings.layers import Tree, flat
+
+if TYPE_CHECKING:
+    from lookalike.workflow.plan.plan import Plan
+
+# Rates are chosen for each kind, or are a paper's own; what is measured between epochs moves nothing.
+OF_EACH = ("train.optimiser.lr", "train.budget.metrics")
+
+
+class Compared(NamedTuple):
+    """Two recipes on a data set, with all that they may differ in: dotted keys, or what holds them."""
+
+    changed: str
+    baseline: str
+    dataset: str
+    under_test: Sequence[str]
+    as_in_paper: Sequence[str] = ()
+    labels: tuple[str, str] = ("", "")
+
+
+def apart(changed: Tree, baseline: Tree) -> list[str]:
+    """Dotted keys that differ in value, or that one side alone states."""
+    ours, theirs = dict(flat(changed)), dict(flat(baseline))
+    common = {key for key in ours.keys() & theirs.keys() if ours[key] == theirs[key]}
+    return [key for key in {**ours, **theirs} if key not in common]
+
+
+def untested(plan: Plan, pair: Compared) -> list[str]:
+    """Dotted keys that differ, but neither are under test nor of each recipe."""
+    sides = (plan.deciding(recipe, pair.dataset) for recipe in (pair.changed, pair.baseline))
+    return outside(apart(*sides), (*pair.under_test, *OF_EACH))
+
+
+def as_in_paper_notes(plan: Plan, pairs: Iterable[Compared]) -> list[str]:
+    """Notes on rows whose baseline differs, as the paper's own does, in more than what is tested."""
+    notes: dict[str, None] = {}
+    for pair in pairs:
+        keys = untested(plan, pair)
+        if named := [name for name in pair.as_in_paper if outside(keys, [name]) != keys]:
+            changed, baseline = pair.labels
+            more = " and ".join(named)
+            notes[f"As in the paper, {changed} differs from {baseline} in {more} besides what is tested."] = None
+    return list(notes)
+
+
+def outside(keys: Iterable[str], named: Iterable[str]) -> list[str]:
+    """Those of some dotted keys that neither stand among others nor below one of them."""
+    stems = tuple(f"{each}." for each in named)
+    return [key for key in keys if not f"{key}.".startswith(stems)]

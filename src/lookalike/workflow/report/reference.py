@@ -1,0 +1,174 @@
+"""Committed results: what a run has made takes the place of what the repository shows, once it is said what moves."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lookalike.base.files import read_json_value, replacing
+from lookalike.base.text import counted
+from lookalike.workflow.running.records import decided_by, digest_of, read_record, record_of
+from lookalike.workflow.settings.layers import flat
+
+# What of a scale's results is committed: folders with the endings that are, and single files.
+FOLDERS = {
+    "tables": (".csv", ".md"),
+    "figures": (".csv", ".json", ".md", ".png"),
+    "metrics": (".json", ".csv"),
+    "timings": (".tsv",),
+    "explanations": (".csv",),
+    "classes": (".xz",),
+}
+FILES = (
+    "tables.html",
+    "figures.md",
+    "claims.csv",
+    "claims.md",
+    "claim_verdicts.csv",
+    "fidelity.csv",
+    "explanations.csv",
+    "explanations.md",
+)
+RECORDED = "metrics"  # of which records are committed too: by them a call knows which are those that it would make
+MANY = ("metrics", "timings")  # which are told as one
+UNRECORDED = "timings"  # that nobody reads a second time
+SHOWN = 40  # characters of a value
+Row = dict[str, str]
+
+
+class Moved(NamedTuple):
+    """A cell before and after."""
+
+    before: str
+    after: str
+
+    @property
+    def by(self) -> float | None:
+        """How far, ``None`` for text."""
+        try:
+            return abs(float(self.after) - float(self.before))
+        except ValueError:
+            return None
+
+
+def reference(made: str, committed: str) -> None:
+    """Take over what was made in a folder of results, each file as its record says.
+
+    Args:
+        made: ``results/<scale>``.
+        committed: ``results/reference/<scale>``. Of one that is there its parts are taken, those of it that were made.
+
+    Raises:
+        ValueError: if nothing of it was made, or a file is not what its stage left; then nothing is taken.
+    """
+    for file in taken(Path(made), Path(committed)):
+        _require_recorded(Path(made, file))
+    take_over(made, committed)
+
+
+def take_over(made: str, committed: str) -> None:
+    """Print what moves, then put the files in their place; arguments as for `reference`.
+
+    Raises:
+        ValueError: if there is nothing to take.
+    """
+    files = list(taken(Path(made), Path(committed)))
+    if not files:
+        raise ValueError(f"{made} holds nothing that {committed} is to show: make a table first, and call again")
+    there = [file for file in files if Path(committed, file).is_file()]
+    new = [file for file in files if file not in there]
+    other = [file for file in there if Path(made, file).read_bytes() != Path(committed, file).read_bytes()]
+    cells: dict[str, dict[str, list[Moved | None]]] = {}
+    for file in there:
+        columns = cells.setdefault(file.parts[0] if file.parts[0] in MANY else str(file), {})
+        for column, moved in _compared(Path(committed, file), Path(made, file)):
+            columns.setdefault(column, []).append(moved)
+    decided = [file for file in files if _decided(Path(committed, file)) != _decided(Path(made, file))]
+    for name, columns in cells.items():
+        for column, found in columns.items():
+            if any(found):
+                print(f"{name}: {column}, {_told(found)}")
+    for file in new:
+        print(f"{file}: new")
+    every = [moved for columns in cells.values() for found in columns.values() for moved in found]
+    print(
+        f"{committed}: {counted(len(files), 'file')} made, {len(other):,} other, {len(new):,} new; "
+        f"{sum(map(bool, every)):,} of {counted(len(every), 'cell')} moved"
+    )
+    for file in (*other, *new):
+        _put(Path(made, file), Path(committed, file))
+    for file in dict.fromkeys((*other, *new, *decided)):
+        record, place = record_of(Path(made, file)), record_of(Path(committed, file))
+        if file.parts[0] == RECORDED and record and place and record.is_file():
+            _put(record, place)
+
+
+def _put(made: Path, committed: Path) -> None:
+    with replacing(committed) as path:
+        path.write_bytes(made.read_bytes())
+
+
+def _decided(file: Path) -> Row:
+    """Digests of what made metrics, nothing of other files."""
+    return decided_by(file) if RECORDED in file.parts else {}
+
+
+def taken(made: Path, committed: Path) -> Iterator[Path]:
+    """Files of a folder of results that belong to its committed ones, below it, in order."""
+    parts = [*FOLDERS, *FILES]
+    for name in [each for each in parts if (committed / each).exists()] or parts:
+        if (made / name).is_file():
+            yield Path(name)
+        for file in sorted((made / name).rglob("*")):
+            if file.is_file() and file.suffix in FOLDERS[name] and not file.name.startswith("."):
+                yield file.relative_to(made)
+
+
+def _require_recorded(file: Path) -> None:
+    """Refuse a file that a stage has not left as it is."""
+    record = read_record(file)
+    if record is None and UNRECORDED not in file.parts:
+        raise ValueError(f"{file} has no record of how it was made. Remove it, and the next call makes it again")
+    if record is not None and record["sha256"] != digest_of(file):
+        raise ValueError(
+            f"{file} is not what {record['stage']} left there. Remove it, and the next call makes it again"
+        )
+
+
+def _compared(before: Path, after: Path) -> Iterator[tuple[str, Moved | None]]:
+    """Cells by column, ``None`` where one is as before; of rows that are more or fewer their number alone."""
+    old, new = _rows(before), _rows(after)
+    if len(old) != len(new):
+        yield "rows", Moved(str(len(old)), str(len(new)))
+        return
+    for one, other in zip(old, new, strict=True):
+        for column in dict.fromkeys((*one, *other)):
+            pair = Moved(one.get(column, ""), other.get(column, ""))
+            yield column, pair if pair.before != pair.after else None
+
+
+def _rows(file: Path) -> list[Row]:
+    """What a file holds by row and column; a page or a picture is nothing of it."""
+    if file.suffix == ".json":
+        content: Any = read_json_value(file)
+        held = flat({**content, **_decided(file)}) if isinstance(content, dict) else []
+        return [{name: str(value) for name, value in held}] if held else []
+    if file.suffix not in (".csv", ".tsv"):
+        return []
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream, delimiter="," if file.suffix == ".csv" else "\t"))
+
+
+def _told(found: list[Moved | None]) -> str:
+    """How many cells of a column moved, how far on average, and that which moved most, or the first of text."""
+    moved = [each for each in found if each]
+    distances = [each.by for each in moved]
+    numbers = [distance for distance in distances if distance is not None]
+    first, average = moved[0], ""
+    if len(numbers) == len(moved):
+        first = moved[numbers.index(max(numbers))]
+        average = f" by {sum(numbers) / len(numbers):.3g} on average"
+    before, after = (text[:SHOWN] or "-" for text in first)
+    return f"{len(moved):,} of {counted(len(found), 'cell')}{average}: {before} -> {after}"

@@ -1,0 +1,161 @@
+"""Data sets: where they come from, how their pictures and labels are read, and what they are scored by."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from lookalike.workflow.settings.model import Count, Model, Name, Natural, SomeUnique, Text, Unique, containing
+
+Url = Annotated[str, Field(pattern="^(https?|ftp|file)://")]
+# First and last class id, both included, or a list of class names.
+Ids = Annotated[list[Natural], Field(min_length=2, max_length=2)]
+Selection = Annotated[
+    Annotated[Ids, Tag("[ids]")] | Annotated[Unique[Text], Tag("[names]")],
+    Discriminator(lambda values: "[ids]" if all(isinstance(value, int) for value in values) else "[names]"),
+]
+
+
+class PictureCache(Model):
+    """Smaller copies of all pictures, written once, that trainings and embeddings read instead."""
+
+    shorter_side_px: Count
+    encoding: Literal["png", "jpeg"]
+    """Png keeps every pixel of the resized picture, jpeg takes less room."""
+    broken: Literal["stop", "skip"]
+    """At a picture that cannot be read: end, or leave it out with a count."""
+
+
+class Archive(Model):
+    """An archive that a data set is unpacked from."""
+
+    file: Annotated[str, Field(pattern=r"^[^/\\.][^/\\]*$")]
+    """Name under which it is stored."""
+    creates: Text
+    """A file or folder below the root that is there once it is unpacked."""
+    into: Text = ""
+    """Folder below the root to unpack into."""
+    size: Count | None = None
+    """Bytes."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    md5: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
+    unverified: Literal[True] | None = None
+    """No checksum is published: known by its name, checked by the counts only."""
+    urls: Unique[Url] = []
+    optional: Literal[True] | None = None
+    """The split can be read without it."""
+    packaging: Text = ""
+    """Archives of one packaging belong together; one packaging is enough."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if not {"sha256", "md5", "unverified"} & self.model_fields_set:
+            raise ValueError("there must be 'sha256' or 'md5' or 'unverified'")
+        return self
+
+
+class Classes(Model):
+    """Which class has which role, where the layout itself does not say."""
+
+    train: Selection | None = None
+    test: Selection | None = None
+
+
+class Numbers(Model):
+    """How much there is of a role."""
+
+    classes: Count | None = None
+    images: Count | None = None
+
+
+class Counts(Model):
+    """How much there is of each role."""
+
+    train: Numbers | None = None
+    test: Numbers | None = None
+    query: Numbers | None = None
+    gallery: Numbers | None = None
+    unlabelled: Numbers | None = None
+
+
+class Generator(Model):
+    """The data set is drawn by figurines."""
+
+    preset: str
+    """A key of figurines.PRESETS."""
+    seed: Natural
+    train_classes: Count | None = None
+    """In place of the preset's."""
+    test_classes: Count | None = None
+    images_per_class: Annotated[list[Count], Field(min_length=1)] | None = None
+    """Numbers of pictures of a class, all equally likely."""
+    images_per_test_class: Annotated[list[Count], Field(min_length=1)] | None = None
+
+
+class Dataset(Model):
+    """A data set, as in params/datasets/<name>.yaml or in an overlay."""
+
+    title: Text
+    published_as: Text = ""
+    """Name of its columns in published tables, where it is not the file's."""
+    page: Annotated[str, Field(pattern="^https?://")] = ""
+    """The owner's page."""
+    layout: str = ""
+    """A key of lookalike.workflow.data.readers.READERS."""
+    one_of: Annotated[list[Text], Field(min_length=2)] = []
+    """Data sets in this folder; the first that can be read is meant."""
+    classes: Classes | None = None
+    """Which class has which role, where the layout itself does not say."""
+    counts: Counts | None = None
+    largest_class: Count | None = None
+    """Pictures of the largest training class."""
+    archives: list[Archive] = []
+    generator: Generator | None = None
+    archive: Text = ""
+    """Path of the user's own archive."""
+    folder: Text = ""
+    """Path of a folder with the user's own data, read in place."""
+    manual: str = ""
+    """What a person must do, empty when downloads are automatic."""
+    licence: Text = ""
+    hierarchy: Text = ""
+    """Of params/hierarchies/<name>.csv; without, hierarchy.csv in the root if it is there."""
+    recall_at: Annotated[SomeUnique[Count], containing(1)] = [1]
+    """With 1, by which epochs are chosen."""
+    levels: Annotated[dict[Name, Text], Field(min_length=1)] = {}
+    """By name in metrics (mAP_<name>) the <level> of the manifest's column coarse_<level>."""
+    unlabelled: SomeUnique[Annotated[str, Field(pattern=r"^(?!/)(?!(.*/)?\.\.(/|$)).+$")]] = []
+    """Of own pictures: folders below the data set's with pictures of no known class, a part of every gallery."""
+    ignore: SomeUnique[Text] = []
+    """Patterns of files and folders that are passed over, as *.gif or drafts; with a slash of paths below `folder`."""
+    duplicates: Literal["stop", "drop"] = "stop"
+    """At pictures with the same bytes in two classes: end, or leave all of them out."""
+    copies: Literal["keep_one", "stop"] = "keep_one"
+    """Of pictures with the same bytes in one class: leave out all but one, or end."""
+    broken: Literal["stop", "skip"] = "stop"
+    """At a picture that cannot be read: end, or leave it out."""
+    trained_on: Text = ""
+    """Another data set of the overlay whose models embed this one, which then needs no training classes."""
+    self_match: bool = True
+    """Whether the test set is its own gallery, in place of query and gallery."""
+    picture_cache: PictureCache | None = None
+    """Copies of its pictures as their papers made them, read unless the call asks for others."""
+    subset: Literal["detected", "labeled"] | None = None
+    """Of CUHK03-NP."""
+    split_seed: Natural | None = None
+    """Of iNaturalist, where the authors' lists are not on disk."""
+    super_categories: dict[str, Count] = {}
+    """Of iNaturalist: number of classes of each super-category."""
+
+    @property
+    def classes_by_role(self) -> dict[str, list[int] | list[str]] | None:
+        """By role the first and the last class id, or names; ``None`` where nothing is chosen."""
+        return self.classes.dump() if self.classes else None
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        given = {"layout", "one_of"} & self.model_fields_set
+        if len(given) != 1:
+            raise ValueError(f"there must be 'layout' or 'one_of'{', and not both' * (len(given) > 1)}")
+        return self

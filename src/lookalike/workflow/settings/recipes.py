@@ -1,0 +1,309 @@
+"""Recipes: a section for each stage, and the files of ``params/recipes`` that state parts of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from lookalike.base.text import in_yaml
+from lookalike.workflow.settings.model import (
+    Count,
+    Model,
+    Name,
+    Natural,
+    Number,
+    Part,
+    PartOf,
+    Positive,
+    PositiveShare,
+    Rate,
+    Share,
+    Some,
+    SomeUnique,
+    Unique,
+    containing,
+)
+
+Side = Annotated[int, Field(ge=8)]
+Sides = Annotated[list[Side], Field(min_length=2, max_length=2)]
+Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
+LearningPart = Literal["trunk", "head", "projector", "proxies", "boundaries"]
+
+
+class Backbone(Model):
+    """The network below the embedding."""
+
+    name: str
+    weights: str | None
+    """Name of torchvision weights, path of a file, or null."""
+    batch_norm: Literal["trained", "frozen_statistics", "frozen"]
+    last_stride: Literal[1] | None = None
+    """1 leaves the last stage's map as large as the one before; null as the network has it."""
+    stages: Some[str] | None = None
+    """Parts that give maps, lowest first; AVSL reads three."""
+    trained_from: str | None = None
+    """Part with which learning starts, all before it stays as it is; null for the whole network."""
+
+
+class Embedding(Model):
+    """From the map of the backbone to a vector."""
+
+    pooling: str
+    """A key of lookalike.models.embedder.POOLINGS, or stripes."""
+    parts: Count | None = None
+    """Horizontal stripes of the pooling `stripes`, each with a head of its own."""
+    dim: Count | None
+    """Null embeds with the pooled features themselves."""
+    initialisation: Literal["default", "kaiming"]
+
+
+class Projector(Model):
+    """Linear layer between embedding and loss while training."""
+
+    width: Count
+
+
+class Regulariser(Model):
+    """Of the mean similarity, beside the loss."""
+
+    gamma: Rate
+    target_similarity: Annotated[Number, Field(ge=-1, le=1)]
+    combine: Literal["convex", "add"]
+
+
+class Noise(Model):
+    """Errors put into the training pictures on purpose."""
+
+    labels: Share
+    """Share of the pictures with a random label."""
+    images: Share
+    """Share of the pictures replaced by those of the scale's `strangers`."""
+    classes: PositiveShare
+    """Share of the classes that stay, the first ones."""
+
+
+class View(Model):
+    """How a test picture becomes an image."""
+
+    resize_px: Side | Sides | None = None
+    """Shorter side before cropping, or height and width whatever the proportions; null leaves the file's size."""
+    crop_px: Side | Sides
+    """Side of a square, or height and width."""
+
+
+class TrainingView(View):
+    """How a training picture becomes an image."""
+
+    scale: Range | None
+    """Share of the area that a random part has; null crops the centre."""
+    ratio: Range | None
+    """Width to height of that part; null where there is none."""
+    flip: Share
+
+
+class LearningRates(Model):
+    """Learning rate of each part."""
+
+    trunk: Rate
+    head: Rate
+    proxies: Rate
+    boundaries: Rate
+    projector: Rate | None = None
+
+
+class Optimiser(Model):
+    """What moves the parameters."""
+
+    algorithm: str
+    """A key of lookalike.workflow.training.optimiser.OPTIMISERS."""
+    lr: LearningRates
+    weight_decay: Rate
+    loss_weight_decay: Rate
+    clip_norm: Positive | None
+
+
+class Schedule(Model):
+    """How rates change in the course of a training."""
+
+    decay: Literal["steps", "cosine"] = "steps"
+    """Rates fall by epochs (if left out), or batch by batch along half a cosine to zero at the end of the budget."""
+    step_epochs: Count | SomeUnique[Count] | None
+    """Rates fall every so many epochs, or after each of a list; null for never."""
+    factor: PositiveShare
+    warm_up_epochs: Natural
+    warm_up_counts: bool
+    """Whether steps also fall during the warm-up, or rest and count from its end; a cosine always falls."""
+    resting: Unique[LearningPart]
+    """Parts that do not learn during the warm-up."""
+    no_cosine: bool = False
+    """Whether a scale's cosine makes way for steps or constant rates: of rows about the course of a training."""
+
+    @model_validator(mode="after")
+    def _decays_once(self) -> Self:
+        """Refuse steps beside a cosine."""
+        if self.decay == "cosine" and (self.step_epochs is not None or self.factor != 1):
+            raise ValueError(
+                f"decay: cosine with step_epochs {in_yaml(self.step_epochs)} and factor {self.factor}: a cosine has no "
+                "steps, null and 1.0 are right"
+            )
+        return self
+
+
+class Budget(Model):
+    """How long a training takes, and what it measures meanwhile."""
+
+    epochs: Natural
+    times: Count = 1
+    """How often as many epochs a recipe takes as it or its scale states."""
+    batches_per_epoch: Count | None
+    evaluate_every: Count
+    patience: Count | None
+    """Epochs without a better R@1 after which training ends."""
+    collapse: PositiveShare | None
+    """Share of the best R@1 at which it ends."""
+    metrics: Annotated[Unique[str], containing("R@1")]
+    """What searches between epochs compute; R@1 alone is the quickest."""
+
+
+class Network(Model):
+    """What of section `train` decides a network, and how it sees pictures."""
+
+    backbone: Backbone
+    embedding: Embedding
+    method: Part
+    """What trains on the batches, a key of lookalike.workflow.training.methods.LEARNERS with its options."""
+    test_image: View
+
+    def untrained(self) -> Self:
+        """The same without weights to start from."""
+        return self.model_copy(update={"backbone": self.backbone.model_copy(update={"weights": None})})
+
+
+class Train(Network):
+    """Section `train` of a recipe."""
+
+    projector: Projector | None
+    regulariser: Regulariser | None
+    noise: Noise
+    loss: Part | None
+    """Null for a network that is used as it comes."""
+    sampler: Part
+    batch_size: Annotated[int, Field(ge=2)]
+    mixed_precision: bool
+    """Half precision for the network where there is a CUDA device."""
+    acceleration: Unique[Literal["compile", "bfloat16", "cudnn_benchmark"]]
+    """What rounds otherwise than the papers did; bfloat16 takes the place of mixed precision in float16."""
+    image: TrainingView
+    optimiser: Optimiser
+    schedule: Schedule
+    budget: Budget
+
+
+class Embed(Model):
+    """Section `embed` of a recipe."""
+
+    batch_size: Count
+    representation: Part
+    """What is kept of a picture, a key of lookalike.workflow.training.evaluation.REPRESENTATIONS with its options."""
+    training_pictures: bool
+    """Represent them too, for their own retrieval metrics."""
+
+
+class Evaluate(Model):
+    """Section `evaluate` of a recipe."""
+
+    count_query_in_r: bool
+    average_precision: Literal["hits", "trapezoids"] = "hits"
+    """What mAP averages: precisions at positives (if left out), or trapezoids below precision over recall."""
+    nmi: bool
+    """Normalised mutual information of labels and k-means clusters too, where scoring compares vectors."""
+    scoring: Part
+    """How representations are compared, a key of lookalike.workflow.training.evaluation.SCORINGS with its options."""
+
+
+class Cut(Model):
+    """From an attention map to a region."""
+
+    name: Literal["threshold", "nothing", "everything"]
+
+
+class GrabCut(Model):
+    """From an attention map to a region by GrabCut."""
+
+    name: Literal["grabcut"]
+    sure: Share
+    """Sure foreground from this height of the map."""
+    probable: Share
+    """Probable foreground from this height."""
+    background: Share | None
+    """Sure background below it; null for none."""
+    iterations: Count
+
+
+class Segment(Model):
+    """Section `segment` of a recipe: one-shot segmentation of PASCAL-5i instead of retrieval."""
+
+    trained_on: str
+    """Published data set that the model learns from."""
+    ways: Literal[1, 2]
+    """Classes of an episode."""
+    shots: Count
+    """Support pictures per class."""
+    episodes: Count
+    """Per fold and draw."""
+    draws: Count
+    """Lists of episodes."""
+    cut: Annotated[Cut | GrabCut, Field(discriminator="name")]
+
+
+class Recipe(Model):
+    """A recipe as it applies to a data set, with a section for each stage."""
+
+    train: Train
+    embed: Embed
+    evaluate: Evaluate
+    segment: Segment | None
+    """Null for recipes that search."""
+
+
+TrainPart = Annotated[dict[str, Any], PartOf(Train)]
+EmbedPart = Annotated[dict[str, Any], PartOf(Embed)]
+EvaluatePart = Annotated[dict[str, Any], PartOf(Evaluate)]
+SegmentPart = Annotated[dict[str, Any], PartOf(Segment)]
+
+
+class DatasetSections(Model):
+    """What differs on a published data set."""
+
+    train: TrainPart = {}
+    embed: EmbedPart = {}
+    evaluate: EvaluatePart = {}
+
+
+class RecipePart(Model):
+    """Parts of a recipe's sections, to be laid over others."""
+
+    train: TrainPart = {}
+    embed: EmbedPart = {}
+    evaluate: EvaluatePart = {}
+    segment: SegmentPart | None = None
+    per_dataset: dict[str, DatasetSections] = {}
+    """By published data set what differs on it."""
+
+
+class RecipeEntry(RecipePart):
+    """A recipe of a file."""
+
+    fidelity: Literal["recommended", "paper", "released"] = "recommended"
+    """Which side is taken where paper and released code disagree."""
+    like: str | None = None
+    """Another recipe of any file to start from."""
+
+
+class RecipeFile(Model):
+    """A file of recipes (params/recipes/<paper>.yaml)."""
+
+    defaults: RecipePart = RecipePart()
+    """Laid below every recipe of the file."""
+    recipes: dict[Name, RecipeEntry]

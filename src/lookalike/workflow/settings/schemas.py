@@ -1,0 +1,70 @@
+"""JSON schemas of the files below ``params/``, by which editors complete and check them.
+
+After a change of a model ``python -m lookalike.workflow.settings.schemas`` writes them anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from lookalike.base.files import write_json
+from lookalike.base.paths import project_root
+from lookalike.workflow.settings.call import Configuration
+from lookalike.workflow.settings.datasets import Dataset
+from lookalike.workflow.settings.fidelity import Disagreements
+from lookalike.workflow.settings.model import Model, Name
+from lookalike.workflow.settings.pages import Claim, Explanations, Figure, Page
+from lookalike.workflow.settings.recipes import RecipeFile, RecipePart
+from lookalike.workflow.settings.scales import Scale
+from lookalike.workflow.settings.start import MeasuredCard, Pretraining
+from lookalike.workflow.settings.tables import Sweep, Table, TrivialRows
+
+FOLDER = "params/schemas"
+# By name of the schema the model of a file, and those of files that hold entries by name.
+OF_FILES: dict[str, type[Model]] = {
+    "card": MeasuredCard,
+    "config": Configuration,
+    "dataset": Dataset,
+    "defaults": RecipePart,
+    "explanations": Explanations,
+    "fidelity": Disagreements,
+    "page": Page,
+    "recipes": RecipeFile,
+    "scale": Scale,
+    "start": Pretraining,
+    "trivial": TrivialRows,
+}
+OF_ENTRIES: dict[str, type[Model]] = {"claims": Claim, "figures": Figure, "sweeps": Sweep, "tables": Table}
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """All schemas by name."""
+    found = {name: kind.model_json_schema() for name, kind in OF_FILES.items()}
+    for name, kind in OF_ENTRIES.items():
+        found[name] = TypeAdapter(dict[Name, kind]).json_schema()  # type: ignore[valid-type]
+    found["overlay"] = _overlay(found["config"], found["scale"])
+    return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **found[name]} for name in sorted(found)}
+
+
+def write_schemas(folder: Path) -> None:
+    """Write each as ``<name>.json``."""
+    for name, schema in schemas().items():
+        write_json(folder / f"{name}.json", schema)
+
+
+def _overlay(config: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
+    """Of what a person gives by ``--configfile``: keys of a call, and with a name those of a scale."""
+    return {
+        "$defs": config.get("$defs", {}) | scale.get("$defs", {}),
+        "additionalProperties": False,
+        "properties": config["properties"] | {key: each for key, each in scale["properties"].items() if key != "like"},
+        "title": "Overlay",
+        "type": "object",
+    }
+
+
+if __name__ == "__main__":
+    write_schemas(project_root() / FOLDER)

@@ -1,0 +1,135 @@
+"""Evaluation of a model: what is kept of test pictures, for many at once, and how it is compared.
+
+`REPRESENTATIONS` and `SCORINGS` hold both by the names that recipes give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from lookalike.methods.avsl.scoring import fixed_weights, graph
+from lookalike.methods.contextual.retrieval import shared_neighbours
+from lookalike.methods.diml.head import Pooling
+from lookalike.methods.diml.model import GlobalVector, LocatedEmbedder
+from lookalike.methods.diml.scoring import located, structural_matching
+from lookalike.metrics.search import Scoring, cosine
+from lookalike.workflow.training.images import Loader, in_order
+from lookalike.workflow.training.learner import Learner, Tensors
+
+Represent = Callable[[nn.Module, Tensor], Tensors]
+SCORINGS: dict[str, Scoring] = {
+    "cosine": cosine,
+    "fixed_weights": fixed_weights,
+    "graph": graph,
+    "shared_neighbours": shared_neighbours,
+    "structural_matching": structural_matching,
+}
+# The others compare what was kept of the images, whatever network that was.
+READ_THE_MODEL = frozenset({"fixed_weights", "graph"})
+# These compare pictures by their neighbours, so that a part of the queries cannot be ranked alone.
+NEED_ALL = frozenset({"shared_neighbours"})
+SEARCHED_AT_ONCE = 256  # pictures of a search between epochs
+
+
+def own(learner: type[Learner], *, seed: int) -> Represent:
+    """What the method itself keeps."""
+    return learner.represent
+
+
+def locations(
+    learner: type[Learner],
+    *,
+    seed: int,
+    side: int = 4,
+    pooling: Pooling = "resample",
+    global_vector: GlobalVector = "embedding",
+) -> Represent:
+    """Embedding and regions of an embedder trained in any way, for structural matching.
+
+    Args:
+        learner: not read.
+        seed: not read.
+        side: G, as of `LocatedEmbedder`.
+        pooling: as of `LocatedEmbedder`.
+        global_vector: as of `LocatedEmbedder`.
+    """
+
+    @cache
+    def around(model: nn.Module) -> LocatedEmbedder:
+        return LocatedEmbedder(model, "trunk", side, pooling=pooling, global_vector=global_vector)
+
+    return lambda model, images: located(around(model), images)
+
+
+def random_vectors(learner: type[Learner], *, seed: int, dim: int) -> Represent:
+    """A unit vector per picture, whatever it shows: what chance finds.
+
+    Args:
+        learner: not read.
+        seed: seed of the vectors.
+        dim: numbers of a vector.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def represent(model: nn.Module, images: Tensor) -> Tensors:
+        drawn = torch.randn(len(images), dim, generator=generator)
+        return {"embedding": torch.nn.functional.normalize(drawn, dim=1)}
+
+    return represent
+
+
+REPRESENTATIONS: dict[str, Callable[..., Represent]] = {
+    "own": own,
+    "locations": locations,
+    "random_vectors": random_vectors,
+}
+
+
+def represent_images(
+    represent: Callable[[nn.Module, Tensor], Tensors],
+    model: nn.Module,
+    loader: Loader,
+    *,
+    batch_size: int,
+) -> Tensors:
+    """Representations of all pictures, in their order.
+
+    The model is left in evaluation mode. Where a device has no memory for so many pictures at once, half as many are
+    tried: a network in evaluation mode takes each by itself.
+
+    Args:
+        represent: function of the model and a batch of images, gives what is kept of them.
+        model: takes images ``(B, 3, H, W)``.
+        loader: loads N pictures to the device that the model is on.
+        batch_size: pictures at once, at most.
+
+    Returns:
+        Tensors with N rows on the CPU.
+
+    Raises:
+        torch.OutOfMemoryError: if there is none for a single picture.
+    """
+    model.eval()
+    while True:
+        try:
+            return _represented(represent, model, loader, batch_size)
+        except torch.OutOfMemoryError:
+            if batch_size == 1:
+                raise
+            batch_size = (batch_size + 1) // 2
+            print(f"as many pictures at once do not fit into the memory of the device; {batch_size} are tried")
+        torch.cuda.empty_cache()
+
+
+@torch.inference_mode()
+def _represented(
+    represent: Callable[[nn.Module, Tensor], Tensors], model: nn.Module, loader: Loader, batch_size: int
+) -> Tensors:
+    parts = []
+    for pictures, _ in loader.batches(in_order(len(loader.images), batch_size), seed=0):
+        parts.append({name: tensor.cpu() for name, tensor in represent(model, pictures).items()})
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,332 @@
+"""A folder in the browser and as JSON: what is found, who may ask, and what hostile pictures do."""
+
+import http.client
+import io
+import json
+import os
+import shutil
+import socket
+import struct
+import threading
+import zlib
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import uvicorn
+from PIL import Image
+
+from browser import MISSING, browser, chromium
+from lookalike.app.own import serving
+from lookalike.app.own.search import open_gallery
+from lookalike.app.own.serving import Service, application, is_loopback
+from own_pictures import opened, write_pictures
+from waiting import wait_until
+
+
+@contextmanager
+def served(folder, *, token="", models=None):
+    """The port of a server of a folder, in a thread of this process."""
+    service = Service(models or [opened(), opened("diml", "b")], folder / "pictures", folder / "store")
+    config = uvicorn.Config(application(service, token), log_level="error", limit_concurrency=serving.MOST_CALLS)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            wait_until(lambda: server.started, 60, "the server did not start")
+            yield listening.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    write_pictures(folder / "pictures")
+    (folder / "pictures" / "odd" / "broken.png").write_bytes(b"no picture")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port(folder):
+    with served(folder) as port:
+        yield port
+
+
+def call(port, path, body=None, **headers):
+    """Status, headers and what was answered, as data where it is JSON."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    connection.request("GET" if body is None else "POST", path, body, headers)
+    answer = connection.getresponse()
+    said = answer.read()
+    connection.close()
+    return (
+        answer.status,
+        answer.headers,
+        json.loads(said) if answer.headers["content-type"] == "application/json" else said,
+    )
+
+
+def test_a_search_finds_what_the_gallery_finds_and_explains_it(folder, port):
+    path = folder / "pictures" / "even" / "004.png"
+    expected = open_gallery(opened(), folder / "pictures", store=folder / "store").search(path, 3)
+    status, _, found = call(port, "/search?top=4&why=true&seen=true", path.read_bytes())
+    assert status == 200
+    assert found["hits"][0]["picture"] == "even/004.png"
+    assert found["hits"][0]["score"] == pytest.approx(1, abs=1e-5)
+    rest = [(each["picture"], pytest.approx(each["score"], abs=1e-5)) for each in found["hits"][1:]]
+    assert [(hit.path.relative_to(folder / "pictures").as_posix(), hit.score) for hit in expected] == rest
+    assert (found["model"], found["way"], found["pictures"]) == ("untrained embedder", "cosine", 12)
+    for each in found["hits"]:
+        assert each["explanation"]["words"] and each["explanation"]["maps"]
+        assert each["seen"].startswith("data:image/jpeg;base64,")
+    plain = call(port, "/search?top=4", path.read_bytes())[2]["hits"]
+    assert [each["explanation"] for each in plain] == [None] * 4
+
+
+def test_a_search_is_kept_to_a_folder_and_asks_another_model_by_another_way(folder, port):
+    path = folder / "pictures" / "even" / "004.png"
+    _, _, found = call(port, "/search?below=odd&top=50", path.read_bytes())
+    assert {each["picture"].split("/")[0] for each in found["hits"]} == {"odd"}
+    assert found["pictures"] == len(found["hits"]) == 6
+    _, _, found = call(port, "/search?model=untrained%20diml&why=true", path.read_bytes())
+    assert (found["way"], found["hits"][0]["explanation"]["method"]) == ("structure", "structure")
+    assert found["hits"][0]["explanation"]["places"]
+    for words, said in (
+        ("model=x", "model: unknown 'x'"),
+        ("way=graph", "way: unknown"),
+        ("below=../..", "below: unknown"),
+    ):
+        status, _, refused = call(port, f"/search?{words}", path.read_bytes())
+        assert status == 422 and refused["detail"].startswith(said)
+    assert call(port, "/search?top=0", path.read_bytes())[0] == 422
+
+
+def test_files_and_thumbnails_are_had_by_number_alone(folder, port):
+    about = call(port, "/about")[2]
+    assert about["folders"] == ["even", "odd"] and about["pictures"] == 12
+    assert [each["ways"] for each in about["models"]] == [["cosine", "structure"], ["structure", "cosine"]]
+    assert "broken.png: no readable picture" in about["unreadable"][0]
+    named = about["samples"][3]
+    status, headers, whole = call(port, f"/pictures/{named['number']}")
+    assert (status, headers["content-type"]) == (200, "image/png")
+    assert whole == (folder / "pictures" / named["picture"]).read_bytes()
+    assert Image.open(io.BytesIO(call(port, f"/thumbnails/{named['number']}")[2])).format == "JPEG"
+    for path in (
+        "/pictures/99999",
+        "/pictures/-1",
+        "/thumbnails/99999",
+        "/static/serving.py",
+        "/static/..%2fserving.py",
+    ):
+        assert call(port, path)[0] == 404, path
+    for path in ("/pictures/..%2f..%2fetc%2fpasswd", "/pictures/even"):
+        assert call(port, path)[0] in (404, 422), path
+
+
+def test_what_deserves_a_look_is_listed(port):
+    found = call(port, "/doubtful")[2]
+    assert found.keys() == {"copies", "near_copies", "outliers", "strays"}
+    assert len(found["outliers"]) == 12 and len(found["outliers"][0]["pictures"]) == 2
+
+
+def test_a_graph_is_served_and_so_is_a_name_that_is_no_text(tmp_path):
+    picture = write_pictures(tmp_path / "pictures", 6)[2]
+    odd = os.fsencode(tmp_path / "pictures") + b"/caf\xe9.png"
+    shutil.copy(picture, odd)
+    with served(tmp_path, models=[opened("avsl")]) as port:
+        _, _, found = call(port, "/search?top=2&why=true", picture.read_bytes())
+        assert (found["measure"], found["hits"][0]["explanation"]["method"]) == ("distance", "graph")
+        assert found["hits"][0]["score"] == pytest.approx(0, abs=1e-5)
+        assert {each["picture"] for each in found["hits"]} == {"caf\ufffd.png", "even/002.png"}
+        (number,) = [each["number"] for each in found["hits"] if each["picture"].startswith("caf")]
+        assert call(port, f"/pictures/{number}")[2] == picture.read_bytes()
+        assert len(call(port, "/doubtful")[2]["copies"][0]["pictures"]) == 2
+
+
+def test_the_schema_documents_the_search(port):
+    schema = call(port, "/openapi.json")[2]
+    assert set(schema["paths"]) == {"/about", "/search", "/doubtful", "/pictures/{number}", "/thumbnails/{number}"}
+    search = schema["paths"]["/search"]["post"]
+    assert {each["name"] for each in search["parameters"]} == {"model", "way", "below", "top", "why", "seen"}
+    assert search["requestBody"]["content"] == {"image/*": {"schema": {"type": "string", "format": "binary"}}}
+    assert {"200", "401", "413", "422"} <= search["responses"].keys()
+
+
+def test_pages_of_others_may_not_ask(port):
+    assert call(port, "/about", Host="attacker.example")[0] == 403  # a name that leads here
+    assert call(port, "/about", Host="[")[0] in (400, 403)
+    assert call(port, "/about", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0] == 403
+    assert call(port, "/", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
+    assert call(port, "/about", Host=f"localhost:{port}")[0] == 200
+    headers = call(port, "/")[1]
+    assert headers["content-security-policy"].startswith("default-src 'self'")
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_with_a_token_nothing_is_answered_without_it(folder):
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", "10.0.0.4", "here")] == [
+        *[True] * 3, *[False] * 4,
+    ]  # fmt: skip
+    with served(folder, token="dünn") as port:
+        for path in ("/", "/about", "/openapi.json", "/static/page.css", "/pictures/0", "/?token=wrong", "/no such"):
+            assert call(port, path.replace(" ", "%20"))[0] == 401, path
+        assert call(port, "/search", b"x")[0] == 401
+        status, headers, _ = call(port, "/?token=d%C3%BCnn")
+        assert (status, headers["location"]) == (303, "/")
+        cookie = headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=strict" in cookie
+        assert call(port, "/about", Cookie=cookie.split(";")[0])[0] == 200
+    with served(folder, token="thin") as port:
+        assert call(port, "/about", Authorization="Bearer thin", Host="served.example")[0] == 200
+
+
+def test_nobody_else_reaches_it_without_a_token(folder, monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: seen.append(self.config.app))
+    monkeypatch.delenv("LOOKALIKE_TOKEN", raising=False)
+    told = {}
+    for host in ("127.0.0.1", "0.0.0.0"):
+        serving.print_service([opened()], folder / "pictures", store=folder / "store", way=None, host=host, port=0)
+        told[host] = capsys.readouterr().out
+    assert "token" not in told["127.0.0.1"]
+    assert len(told["0.0.0.0"].split("?token=")[1].split(",")[0]) >= 20
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ValueError, match="--port 0 takes a free one"):
+        port = taken.getsockname()[1]
+        serving.print_service(
+            [opened()], folder / "pictures", store=folder / "store", way=None, host="127.0.0.1", port=port
+        )
+
+
+def png(width, height, rows=b""):
+    """A PNG by its parts, of any size in its head."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def hostile(count):
+    """Pictures cut short or spoiled, bombs, and what is no picture."""
+    generator = np.random.default_rng(0)
+    pixels = Image.fromarray(generator.integers(0, 256, (40, 52, 3), dtype=np.uint8))
+    whole = {}
+    for kind in ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "PPM", "JPEG2000", "AVIF"):
+        stream = io.BytesIO()
+        pixels.save(stream, kind)
+        whole[kind] = stream.getvalue()
+    others = [
+        b"", b"\x00" * 1000, b"<html><script>alert(1)</script>", b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nsystemdict\n", b"%PDF-1.7\n", b"PK\x03\x04" + b"a" * 99,
+        b"../../../etc/passwd", b"GIF89a" + b"\xff" * 400, png(100_000, 100_000), png(60_000, 60_000, b"\x00" * 10**6),
+        png(9000, 9000), png(20_000, 1), png(1, 60_000_000), png(0, 0), png(2**31 - 1, 2**31 - 1),
+        b"GIF89a" + struct.pack("<HH", 65_535, 65_535) + b"\x80\x00\x00" + b"\x00" * 6 + b",",
+        b"P6 60000 60000 255\n", b"P6 " + b"9" * 5000,
+        b"BM" + b"\xff" * 60, b"II*\x00\xff\xff\xff\xff", b"\xff\xd8\xff" * 400,
+    ]  # fmt: skip
+    yield from others
+    for number in range(count - len(others)):
+        data = bytearray(list(whole.values())[number % len(whole)])
+        if number % 2:
+            yield bytes(data[: generator.integers(1, len(data))])
+        else:
+            for place in generator.integers(0, min(len(data), 400 if number % 4 else len(data)), 12):
+                data[place] = generator.integers(0, 256)
+            yield bytes(data)
+
+
+def files_of(folder):
+    return sorted((str(path), path.stat().st_size) for path in folder.rglob("*"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_a_thousand_hostile_uploads_are_each_refused_in_a_line_and_write_nothing(
+    folder, port, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before, statuses = files_of(folder), []
+    names = ["../../etc/passwd", "/etc/passwd", "a\\..\\b", "x" * 3000, "%00", "$(touch x)", "COM1"]
+    for number, data in enumerate(hostile(1000)):
+        name = names[number % len(names)]
+        headers = {"Content-Disposition": f'form-data; name="f"; filename="{name}"', "X-File-Name": name}
+        headers["Content-Type"] = ["image/jpeg", "text/html", "multipart/form-data; boundary=x", "x/../y"][number % 4]
+        status, answered, said = call(port, "/search?top=2", data, **headers)
+        assert status in (200, 422), (number, status, said)
+        if status == 422:
+            assert answered["content-type"] == "application/json"
+            assert said["detail"] and "\n" not in said["detail"], said
+        statuses.append(status)
+    assert statuses[:22] == [422] * 22
+    assert 300 < statuses.count(422) < 1000  # Pillow reads some spoiled ones to their end
+    assert files_of(folder) == before and files_of(tmp_path) == []
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def raw(port, data):
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.settimeout(60)
+        try:
+            connection.sendall(data)
+            return connection.recv(200)
+        except ConnectionError:  # it is closed while more is sent
+            return b""
+
+
+def test_what_is_too_long_is_refused_before_it_is_kept(folder, port, monkeypatch):
+    monkeypatch.setattr(serving, "PATIENCE_S", 1.0)
+    head = b"POST /search HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    assert b" 413 " in raw(port, head + b"Content-Length: 99999999999\r\n\r\n")
+    answer = raw(port, head + b"X: " + b"a" * 200_000)
+    assert answer == b"" or b" 400 " in answer or b" 431 " in answer
+    assert b" 408 " in raw(port, head + b"Content-Length: 50\r\n\r\nabc")
+    assert b" 400 " in raw(port, head + b"Content-Length: -5\r\n\r\n")
+    assert b" 400 " in raw(port, b"\x16\x03\x01\x02\x00\x01\x00" * 20 + b"\r\n\r\n")
+    part = b"100000\r\n" + b"a" * 2**20 + b"\r\n"
+    assert b" 413 " in raw(port, head + b"Transfer-Encoding: chunked\r\n\r\n" + part * 25)
+    with socket.create_connection(("127.0.0.1", port)) as broken:
+        broken.sendall(head + b"Content-Length: 50\r\n\r\nabc")
+    path = folder / "pictures" / "even" / "004.png"
+    assert call(port, "/search?top=1", path.read_bytes())[0] == 200
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium() is None, reason=MISSING)
+def test_the_page_finds_explains_and_filters_in_a_browser(folder, port):
+    with browser() as page:
+        for width in (1280, 390):
+            page.open(f"http://127.0.0.1:{port}/", width=width, dark=width == 390)
+            page.wait("document.querySelectorAll('#samples img').length === 12 && document.querySelector('#way').value")
+            page.choose("#file", folder / "pictures" / "even" / "004.png")
+            page.wait("document.querySelectorAll('#found .open:not(:disabled)').length === 12")
+            assert page.run("document.querySelector('#found .name').textContent") == "even/004.png"
+            page.click("#found li:nth-child(2) .open")
+            page.wait("document.querySelector('dialog[open] #words').textContent.startsWith('Cosine')")
+            page.point("#query .frame", 0.3, 0.3)
+            page.wait("document.querySelector('#place').textContent.includes('row')")
+            page.click("#close")
+            page.run("const e = document.querySelector('#below'); e.value = 'odd'; e.onchange()")
+            page.wait("document.querySelectorAll('#found .open:not(:disabled)').length === 6")
+            page.run("document.querySelector('#look').click()")
+            page.wait("document.querySelectorAll('#doubtful h3').length === 4")
+            assert page.run("document.documentElement.scrollWidth <= innerWidth")
+        page.run("const m = document.querySelector('#model'); m.selectedIndex = 1; m.onchange()")
+        page.wait(
+            "document.querySelector('#way').value === 'structure' && "
+            "document.querySelector('#status').textContent.includes('similarity, found')"
+        )
+        page.choose("#file", folder / "pictures" / "odd" / "broken.png")
+        page.wait("document.querySelector('#status').textContent.startsWith('Refused: no readable picture')")
+        expected = [each for each in page.problems if "422" not in each]
+        assert expected == []
+        assert all(
+            each.startswith((f"http://127.0.0.1:{port}/", "data:", "blob:"))
+            for each in page.requests
+            if each != "about:blank"
+        )

@@ -1,0 +1,38 @@
+"""A data set that is drawn may differ from its preset, as its file says."""
+
+import pytest
+import yaml
+
+from described import read_layout
+from lookalike.workflow.settings.datasets import Generator
+from lookalike.workflow.stages.download import DRAWING, FETCHING, STAGES, draw, stages
+from projects import ROOT
+
+
+def test_a_data_set_is_drawn_with_the_classes_that_its_file_states(tmp_path):
+    generator = Generator(preset="birds", seed=5, train_classes=3, test_classes=4, images_per_class=[2])
+    draw(generator, tmp_path / "birds", processes=2)
+    frame = read_layout({"layout": "cub", "classes": {"train": [1, 3], "test": [4, 7]}}, tmp_path / "birds")
+    assert frame.groupby("role")["label"].nunique().to_dict() == {"train": 3, "test": 4}
+    assert len(frame) == 7 * 2
+
+
+def test_an_unknown_preset_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="'bird' is unknown; known are birds, vehicles"):
+        draw(Generator(preset="bird", seed=0), tmp_path / "birds")
+
+
+def test_every_data_set_of_the_project_has_its_stages():
+    assert (ROOT / STAGES).read_text() == stages()
+    locked = yaml.safe_load((ROOT / "dvc.lock").read_text())["stages"]
+    assert {name.partition("@")[2] for name in locked} <= yaml.safe_load(stages())["datasets"].keys()
+    assert all((ROOT / code).exists() for code in (DRAWING, FETCHING))
+
+
+def test_a_new_data_set_gets_stages_by_what_its_file_says(params):
+    (params / "datasets" / "aviary.yaml").write_text("title: t\nlayout: cub\ngenerator: {preset: birds, seed: 7}\n")
+    (params / "datasets" / "crates.yaml").write_text("title: t\nlayout: cub\narchives: []\n")
+    (params / "datasets" / "either.yaml").write_text("title: t\none_of: [aviary, crates]\n")
+    listed = yaml.safe_load(stages())["datasets"]
+    assert (listed["aviary"], listed["crates"]) == ({"code": DRAWING}, {"code": FETCHING})
+    assert "either" not in listed
