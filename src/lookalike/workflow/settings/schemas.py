@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import models_json_schema
 
 from lookalike.base.files import write_json
 from lookalike.base.paths import project_root
@@ -17,7 +18,7 @@ from lookalike.workflow.settings.datasets import Dataset
 from lookalike.workflow.settings.fidelity import Disagreements
 from lookalike.workflow.settings.model import Model, Name
 from lookalike.workflow.settings.pages import Claim, Explanations, Figure, Page
-from lookalike.workflow.settings.recipes import RecipeFile, RecipePart
+from lookalike.workflow.settings.recipes import Embed, Evaluate, RecipeFile, RecipePart, Segment, Train
 from lookalike.workflow.settings.scales import Scale
 from lookalike.workflow.settings.start import MeasuredCard, Pretraining
 from lookalike.workflow.settings.tables import Sweep, Table, TrivialRows
@@ -37,6 +38,8 @@ OF_FILES: dict[str, type[Model]] = {
     "start": Pretraining,
     "trivial": TrivialRows,
 }
+# Sections of recipes, of which files state parts: these stand once, in the schema `parts`.
+SECTIONS: tuple[type[Model], ...] = (Train, Embed, Evaluate, Segment)
 OF_ENTRIES: dict[str, type[Model]] = {"claims": Claim, "figures": Figure, "sweeps": Sweep, "tables": Table}
 
 
@@ -46,7 +49,9 @@ def schemas() -> dict[str, dict[str, Any]]:
     for name, kind in OF_ENTRIES.items():
         found[name] = TypeAdapter(dict[Name, kind]).json_schema()  # type: ignore[valid-type]
     found["overlay"] = _overlay(found["config"], found["scale"])
-    return {name: {"$schema": "https://json-schema.org/draft/2020-12/schema", **found[name]} for name in sorted(found)}
+    found["parts"] = _optional(models_json_schema([(kind, "validation") for kind in SECTIONS])[1])
+    standard = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {name: {**standard, **_linked(found[name])} for name in sorted(found)}
 
 
 def write_schemas(folder: Path) -> None:
@@ -64,6 +69,24 @@ def _overlay(config: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
         "title": "Overlay",
         "type": "object",
     }
+
+
+def _linked(schema: Any) -> Any:
+    """With references in place of what `PartOf` leaves."""
+    if isinstance(schema, list):
+        return [_linked(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {"$ref" if key == "$comment" else key: _linked(value) for key, value in schema.items()}
+
+
+def _optional(schema: Any) -> Any:
+    """With no key required."""
+    if isinstance(schema, list):
+        return [_optional(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _optional(value) for key, value in schema.items() if key != "required" or not isinstance(value, list)}
 
 
 if __name__ == "__main__":
