@@ -7,8 +7,11 @@ from graphlib import TopologicalSorter
 from projects import ROOT
 
 SOURCES = ROOT / "src"
-# A ratchet: who lets the house grow raises the figure in the same commit, and says why; who makes it smaller lowers it.
-MOST = {"rooms": 19, "arrows": 93, "modules": 305, "lines": 45_801, "lines of tests": 43_745}
+# Rooms and arrows are these. Modules and lines may be 2 % more, so that two changes which each fit do so together; a
+# feature that needs more raises them in its commit, with a sentence on what it let go.
+EXACTLY = {"rooms": 19, "arrows": 93}
+ABOUT = {"modules": 305, "lines": 45_800}
+SLACK = 1.02
 ENTRANCES = {"lookalike", "lookalike.__main__", "lookalike.data", "snakemake_logger_plugin_lookalike"}
 WINGS = {"lookalike.app", "lookalike.workflow"}
 
@@ -62,12 +65,9 @@ def test_the_house_does_not_grow_unnoticed():
     found, known = arrows(), modules()
     rooms = set(found) - ENTRANCES - WINGS
     files = [path for name, path in known.items() if name.split(".")[0] != "figurines"]  # a distribution of its own
-    size = {
-        "rooms": len(rooms),  # folders and modules right below the package, and packages beside it
-        "arrows": sum(len(found[room]) for room in rooms),  # from room to room, imports for types included
-        "modules": len(files),
-        "lines": lines_of(files),
-        "lines of tests": lines_of((ROOT / "tests").rglob("*.py")),
-    }
-    print(size)
-    assert {what: number for what, number in size.items() if number > MOST[what]} == {}
+    # Folders and modules right below the package, packages beside it, and imports from one to another, for types, too.
+    drawn = {"rooms": len(rooms), "arrows": sum(len(found[room]) for room in rooms)}
+    size = {"modules": len(files), "lines": lines_of(files)}
+    print(drawn, size, "lines of tests:", lines_of((ROOT / "tests").rglob("*.py")))
+    assert drawn == EXACTLY
+    assert {what: number for what, number in size.items() if number > SLACK * ABOUT[what]} == {}
