@@ -165,6 +165,25 @@ def test_an_import_inside_a_function_counts(package):
     assert all(after[name] != before[name] for name in before)
 
 
+def test_a_definition_in_another_module_has_the_same_digest(package):
+    before = digests()
+    (package / "losses" / "shared.py").rename(package / "losses" / "ground.py")
+    (package / "late.py").rename(package / "losses" / "later.py")
+    for path in package.rglob("*.py"):
+        text = path.read_text().replace("import shared", "import ground").replace("shared.", "ground.")
+        path.write_text(text.replace("lookalike.late", "lookalike.losses.later"))
+    assert digests() == before
+    edit(package / "losses" / "ground.py", "value + 1", "value + 2")
+    assert {name for name, digest in digests().items() if digest != before[name]} == {"first"}
+
+
+def test_an_import_that_moves_into_a_function_changes_nothing(package):
+    before = digests()
+    edit(package / "stage.py", "    from lookalike.late import number\n\n", "")
+    edit(package / "stage.py", "def run", "from lookalike.late import number\n\n\ndef run")
+    assert digests() == before
+
+
 @pytest.mark.parametrize("name", ["MinedLoss", "StatedLoss"])
 def test_an_entry_that_is_only_chosen_by_a_default_or_an_attribute_counts(package, name):
     entry_point = [f"lookalike.losses.mined:{name}"]
@@ -338,6 +357,23 @@ def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, pla
 def test_editing_the_loop_reaches_every_training_and_nothing_else(real, plan, before):
     edit(real / "workflow" / "training" / "loop.py", "seed * 100_003 + epoch", "seed * 100_019 + epoch")
     assert changed(plan, before) == {(recipe, "train") for recipe in RECIPES}
+
+
+def test_a_key_that_settings_gain_reaches_nothing(real, plan, before):
+    edit(real / "workflow" / "settings" / "recipes.py", "    flip: Share\n", "    flip: Share\n    turn: Share = 0\n")
+    assert changed(plan, before) == set()
+
+
+def test_no_default_of_a_setting_chooses_an_entry():
+    """What stands apart from the digest must not decide which code is in it."""
+    forget()
+    settings = trees.files()
+    modules = [
+        ".".join(path.relative_to(trees.ROOT).with_suffix("").parts) for path in settings if "settings" in path.parts
+    ]
+    named = {(module, name) for module in modules for name in trees.parse(module).definitions}
+    assert {"steps", "hits"} <= code._defaults(named)
+    assert not code._defaults(named) & code._lookup_keys()
 
 
 def test_editing_a_loss_reaches_no_recipe_with_an_option_of_that_name(real, plan, before):

@@ -20,8 +20,15 @@ from functools import cache
 
 from lookalike.workflow.settings.sources import trees
 
-# What the plan is told of methods, and what refuses settings, is no reason to train again.
-APART = ("lookalike.methods:METHODS", "lookalike.workflow.settings.model:")
+# What the plan is told of methods is no reason to train again, nor is a key that settings gain: jobs are told all that
+# a recipe states, and the gate notices another default.
+APART = ("lookalike.methods:METHODS", "lookalike.workflow.settings.")
+# Where a definition stands decides nothing, so a digest holds no path of a module of ours.
+_OURS = rf"(?:{'|'.join(trees.PACKAGES)})\b"
+_IMPORT = re.compile(
+    rf"(?:ImportFrom\(module='{_OURS}[^\]]*\], level=0\)|ImportFrom\([^\]]*\], level=[1-9]\d*\)"
+    rf"|Import\(names=\[alias\(name='{_OURS}[^\]]*\]\)),? ?"
+)
 
 
 def code_digest(entry_points: Iterable[str], settings: object = None) -> str:
@@ -48,7 +55,7 @@ def _digest(entry_points: tuple[str, ...], selected: frozenset[str]) -> str:
     while not (chosen := _defaults(reached) & _lookup_keys()) <= selected:
         selected |= chosen
         reached = _closure(entry_points, selected)
-    lines = sorted(f"{module}:{name} {_text(module, name, selected)}" for module, name in reached)
+    lines = sorted(f"{name} {_text(module, name, selected)}" for module, name in reached)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
@@ -191,10 +198,22 @@ def _used_nodes(module: str, name: str, selected: frozenset[str]) -> list[ast.AS
 
 
 def _text(module: str, name: str, selected: frozenset[str]) -> str:
-    return " ".join(_dump(node) for node in _used_nodes(module, name, selected))
+    return " ".join(_placeless(module, node) for node in _used_nodes(module, name, selected))
 
 
 @cache
+def _placeless(module: str, node: ast.AST) -> str:
+    """A statement without where it stands: imports of ours left out, ``module.name`` as ``name``."""
+    nodes, known = list(trees.nodes(node)), dict(trees.parse(module).imports)
+    for each in nodes:
+        known |= trees.bindings(each, module)
+    text = _IMPORT.sub("", _dump(node))
+    for name in {each.id for each in nodes if isinstance(each, ast.Name)}:
+        if name in known and not known[name].symbol:
+            text = text.replace(f"Attribute(value=Name(id='{name}', ctx=Load()), attr=", "Name(id=")
+    return text
+
+
 def _dump(node: ast.AST) -> str:
     """The tree as Python 3.11 writes it: 3.12 knows more fields of a definition, 3.13 leaves empty ones out."""
     shown: dict[str, bool] = {"show_empty": True} if sys.version_info >= (3, 13) else {}
