@@ -38,6 +38,7 @@ rule regression:
         tables=gate.tables,
         traces=gate.compared_traces,
         committed=gate.committed,
+        other_code=told(gate.other_code),
         code=inputs.code("lookalike.workflow.report.regression:regression"),
     message:
         "Hold tables and traces against the committed ones"
@@ -83,6 +84,7 @@ rule traces:
         stage="lookalike.workflow.report.regression:record_traces",
         traces=gate.traces,
         reference=gate.reference_traces,
+        other_code=told(gate.other_code),
     message:
         "Write the committed traces anew"
     script:

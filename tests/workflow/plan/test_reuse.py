@@ -1,10 +1,6 @@
 """Committed evaluations are read where a call would make the same, with those of the same training."""
 
 import hashlib
-import os
-import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -13,9 +9,8 @@ from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import REFERENCE
 from lookalike.workflow.plan.reuse import FOLDERS, MADE_BY, asks_again, differs
 from lookalike.workflow.running.records import decided_by
-from lookalike.workflow.settings.call import Configuration, configuration
+from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.files import read
-from projects import ROOT
 from recorded import leave
 
 TODAY = {"code": "c", "settings": "s", "weights": "none"}
@@ -147,26 +142,3 @@ def test_metrics_say_how_their_data_set_is_read_but_not_where_it_is_had():
         reads({}, picture_cache=cache),
     ]
     assert reads({}) not in changed
-
-
-def test_kept_metrics_take_the_name_of_todays_code_and_no_other_name(params, monkeypatch):
-    tools = params.parent / ".ci"
-    tools.mkdir()
-    shutil.copy(ROOT / ".ci" / "keep", tools)
-    inputs = Inputs(Plan(configuration(None, [params / "overlays" / "birds.yaml"])))
-    file = params.parent / inputs.made("evaluation", "margin", "cub100", 0).replace("results/", f"{REFERENCE}/")
-    today = inputs.today("margin", "cub100", 0)
-
-    def keep(**made_otherwise):
-        leave(file, {"R@1": 0.5}, **{**today, **made_otherwise})
-        called = {**os.environ, "PYTHON": sys.executable}
-        told = subprocess.run([tools / "keep"], check=True, capture_output=True, text=True, env=called).stdout
-        return told, decided_by(file)
-
-    told, said = keep(code="older", scored_by="older")
-    assert told.endswith("seed0.json: names today's code\n")
-    assert said == today
-    told, said = keep(code="older", settings="others")
-    assert "made by other settings, others, not today's" in told
-    assert said["code"] == "older"
-    assert keep()[0] == ""

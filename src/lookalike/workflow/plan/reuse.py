@@ -9,9 +9,11 @@ is missing, or is made here, all are made of the model of this machine.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from lookalike.base.paths import project_root
 from lookalike.workflow.plan.plan import Plan
@@ -30,18 +32,56 @@ MADE_BY = {
     "data": "another split",
     "weights": "other weights",
 }
+OF_CODE = ("code", "scored_by")
+EQUAL_CODE = "results/equal_code.csv"
+
+
+class Equal(NamedTuple):
+    """A digest of code that committed metrics name, and one of today's that computes the same as far as the gate tells.
+
+    Attributes:
+        before: named by committed metrics.
+        after: today's, empty where numbers have moved.
+        commit: at which the gate said so.
+    """
+
+    before: str
+    after: str
+    commit: str
+
+
+def read_equal() -> tuple[Equal, ...]:
+    """Rows of ``results/equal_code.csv``, none where there is no such file.
+
+    Raises:
+        ValueError: for a file of another form.
+    """
+    path = project_root() / EQUAL_CODE
+    return _read_equal(path, path.stat().st_mtime_ns) if path.is_file() else ()
+
+
+@cache
+def _read_equal(path: Path, changed: int) -> tuple[Equal, ...]:
+    lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    if lines[:1] != [list(Equal._fields)] or any(len(line) != len(Equal._fields) for line in lines):
+        raise ValueError(f"{path}: a first line {','.join(Equal._fields)} and as many values in each other are right")
+    return tuple(Equal(*line) for line in lines[1:])
 
 
 def differs(said: Mapping[str, str], today: Mapping[str, str]) -> str:
     """What made metrics otherwise than a call would today, as far as it is known; empty where nothing did.
 
+    Code that `read_equal` knows to compute the same is no other code.
+
     Args:
         said: what made them, as `decided_by` gives it.
         today: digests of what decides them now, some of `MADE_BY`.
     """
+    equal = {(each.before, each.after) for each in read_equal()}
     for key, words in MADE_BY.items():
         known = key == "code" or key in said
-        if key in today and known and said.get(key) != today[key]:
+        is_equal = key in OF_CODE and (said.get(key), today.get(key)) in equal
+        if key in today and known and said.get(key) != today[key] and not is_equal:
             return f"{words}, {said.get(key) or 'without a digest'}, not today's {today[key]}"
     return ""
 

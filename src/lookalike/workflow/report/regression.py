@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lookalike.base.files import file_digest, json_text, read_json, read_json_value, write_text
+from lookalike.workflow.plan.equal_code import Other, note_equal, note_moved, other_code
 from lookalike.workflow.plan.results import REFERENCE
 from lookalike.workflow.report.statistics.verdict import OF_NUMBERS, Verdict, counted
 from lookalike.workflow.report.tolerance import (
@@ -98,6 +99,10 @@ class Gate:
         files = [file for file in held if Path(file).is_file()]
         return {file: file_digest(Path(file)) for file in files}
 
+    def other_code(self, wildcards: Any = None) -> list[list[str]]:
+        """What `equal_code.other_code` finds, at a scale with committed traces; nothing elsewhere."""
+        return [list(other) for other in other_code()] if Path(self.reference_traces).is_file() else []
+
     def measured_settings(self, wildcards: Any = None) -> dict[str, dict[str, str]]:
         """Tables of this scale by the setting that `.ci/reference` has measured them under, and by name."""
         folders = sorted(Path("results").glob(f"{self.plan.compared_as}_torch*"))
@@ -131,8 +136,9 @@ def regression(
     reference_claims: str = "",
     traces: Mapping[str, str] | None = None,
     reference_traces: str = "",
+    other_code: Sequence[Sequence[str]] = (),
 ) -> None:
-    """Write the comparisons as Markdown.
+    """Write the comparisons as Markdown; where every trace is unmoved, note that other code computes the same.
 
     Args:
         tables: CSV of each table.
@@ -142,6 +148,7 @@ def regression(
         reference_claims: the committed one.
         traces: JSON of each trace, by ``recipe@dataset``.
         reference_traces: JSON with the committed traces, empty for a scale without any.
+        other_code: digests of committed metrics that today's code has no longer, as `equal_code.other_code` gives them.
 
     Raises:
         ValueError: if a trace differs from the committed one, or a number is worse than its reference, too good to be
@@ -178,11 +185,26 @@ def regression(
             "no number of these tables is committed, and none has the printed set-up: nothing was compared"
         )
     write_text(report, "\n\n".join(text) + "\n")
+    if reference_traces and (noted := note_equal(Other(*other) for other in other_code)):
+        print(noted)
 
 
-def record_traces(traces: Mapping[str, str], *, reference: str) -> None:
-    """Write the committed traces anew."""
-    write_text(reference, traces_text({name: read_json(path) for name, path in traces.items()}))
+def record_traces(traces: Mapping[str, str], *, reference: str, other_code: Sequence[Sequence[str]] = ()) -> None:
+    """Write the committed traces anew, and note of which code that committed metrics name the numbers have moved.
+
+    Args:
+        traces: JSON of each trace, by ``recipe@dataset``.
+        reference: JSON to write.
+        other_code: as for `regression`.
+    """
+    found = {name: read_json(path) for name, path in traces.items()}
+    before = read_json(reference) if Path(reference).is_file() else {}
+    differing = trace_differences(found, before)
+    moved = {name.partition("@")[0] for name in differing}
+    unmoved = {name.partition("@")[0] for name in found.keys() & before.keys()} - moved
+    write_text(reference, traces_text(found))
+    if noted := note_moved([Other(*other) for other in other_code], moved, unmoved):
+        print(noted)
 
 
 def record(settings: Mapping[str, Mapping[str, str]], *, reference: str) -> None:

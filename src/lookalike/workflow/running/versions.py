@@ -96,6 +96,11 @@ def commit(project: Path) -> str:
     return said or "unknown"
 
 
+def has_changes(project: Path, folder: str) -> bool:
+    """Whether files below a folder of the project are other than its commit has them."""
+    return bool(_git(project, "status", "--porcelain", "--", folder))
+
+
 def _git(project: Path, *words: str) -> str | None:
     """What git says, ``None`` where it refuses or is not installed."""
     try:

@@ -11,6 +11,7 @@ from lookalike.base.files import read_json, replacing, write_text
 from lookalike.base.text import counted
 from lookalike.metrics.names import BEST, REPORTED
 from lookalike.workflow.plan.origin import MIXED, OLDER, OWN_SPLIT, mixed_runs, refuse_mixture
+from lookalike.workflow.plan.reuse import differs
 from lookalike.workflow.plan.terms import row_costs, warm_query_ms
 from lookalike.workflow.report.tables.cells import Run, read_cells, table_cells, write_cells
 from lookalike.workflow.report.tables.layout import DASH, Cell, Grid, ReaderTable, agreement_words, for_readers
@@ -117,8 +118,8 @@ def _apart(metrics: Tree) -> str:
 
 def _marks(run: Tree, metrics: Tree, code: str) -> str:
     """What is known of a run once it is measured, as marks."""
-    is_own, is_older = metrics.get("split") == "own", code != run["today"]["code"]
-    return f"{OWN_SPLIT * is_own}{OLDER * is_older}"
+    is_own, is_older = metrics.get("split") == "own", differs({"code": code}, {"code": run["today"]["code"]})
+    return f"{OWN_SPLIT * is_own}{OLDER * bool(is_older)}"
 
 
 def markdown(table: ReaderTable) -> str:
