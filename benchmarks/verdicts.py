@@ -4,9 +4,9 @@ Run ``python benchmarks/verdicts.py``: it writes ``results/benchmarks/verdicts.c
 
 A family has 40 claims on 70 comparisons. Two or three comparisons share a baseline; each model has effects of its own
 of seeds, classes and their combination, by R@1 and RP. How much classes and combinations vary, and how the two metrics
-correlate, is that of the comparisons of real birds in ``results/birds/metrics``; how much seeds vary is set by the
-scenario. On the same families stand beside the rule of claims: the same by R@1 alone, and the rule before, which
-decides each comparison by R@1 alone, with the variance over seeds that it shows by itself.
+correlate, is that of the comparisons of real birds in ``results/reference/birds/metrics``; how much seeds vary is set
+by the scenario. Beside the rule by R@1 stand, of the same families, the second verdict by RP and the rule before, which
+decides each comparison by R@1 with the variance over seeds that it shows by itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lookalike.base.files import replacing
 from lookalike.workflow.report.by_class import class_means
 from lookalike.workflow.report.statistics import claim as rule
 from lookalike.workflow.report.statistics import decisions
-from lookalike.workflow.report.statistics.claim import PRIMARY, Claim, Quantifier, Row
+from lookalike.workflow.report.statistics.claim import PRIMARY, SECOND, Claim, Quantifier, Row
 from lookalike.workflow.report.statistics.crossed import Crossed, variances
 from lookalike.workflow.report.statistics.verdict import Verdict
 
@@ -41,12 +41,13 @@ MEASURED = RESULTS / "reference" / "birds"
 # How many claims have so many rows and which quantifier: 40 claims on 70 rows.
 CLAIMS = [(20, 1, "every"), (6, 2, "every"), (2, 4, "every"), (6, 3, "mean"), (6, 2, "some")]
 FEW = [(3, 1, "every"), (1, 3, "every")]
-MARGINS = np.array([decisions.margin_of(metric) for metric in PRIMARY])
-BESIDE_RECALL = (
-    0.35,
-    0.7,
-)  # what a difference of 1 point of R@1 comes to in RP: of one model scored twice, of two models
+METRICS = (PRIMARY, SECOND)
+MARGINS = np.array([decisions.margin_of(metric) for metric in METRICS])
+# What a difference of 1 point of R@1 comes to in RP: of one model scored twice, of two models.
+BESIDE_RECALL = (0.35, 0.7)
 CLASSES, QUERIES = 50, 59
+TAILS = 3
+BY_RECALL, BY_PRECISION, BEFORE = "R@1", "RP", "before, R@1"
 DECIDED = {Verdict.HOLDS, Verdict.FAILS, Verdict.SMALL}
 
 
@@ -64,8 +65,8 @@ class Scenario:
         points: difference of a row of R@1 where there is one.
         true: share of claims whose rows all have it.
         mixed: share of those of which half have it.
-        contrary: share of rows that have the contrary difference by RP.
         queries: pictures of a class that ask.
+        heavy: whether effects of seeds and combinations have Student's tails of `TAILS` degrees of freedom.
     """
 
     seeds: int = 3
@@ -77,8 +78,8 @@ class Scenario:
     points: float = 3.0
     true: float = 0.4
     mixed: float = 0.2
-    contrary: float = 0.0
     queries: int = QUERIES
+    heavy: bool = False
 
 
 BASE = Scenario(claims=tuple(CLAIMS))
@@ -90,9 +91,17 @@ SCENARIOS = {
     "a tenth at 2, nine claims in ten false": replace(WILD, true=0.1, mixed=0.0),
     "no difference": replace(WILD, points=0.0, seeds=10),
     "all at the margin": replace(WILD, points=2.0, true=1.0, mixed=0.0, seeds=10),
-    "a fifth contrary by RP": replace(WILD, contrary=0.2, seeds=10),
     "a tenth at 2, 6 trainings": replace(WILD, seeds=6),
     "a tenth at 2, 10 trainings": replace(WILD, seeds=10),
+    "all at 2": replace(BASE, calm=(2.0, 2.0)),
+    "all at 2, 6 trainings": replace(BASE, calm=(2.0, 2.0), seeds=6),
+    "all at 2, 10 trainings": replace(BASE, calm=(2.0, 2.0), seeds=10),
+    "all at 2, no difference": replace(BASE, calm=(2.0, 2.0), seeds=10, points=0.0),
+    "heavy tails, seeds 0.5": replace(BASE, calm=(0.5, 0.5), heavy=True),
+    "heavy tails, a tenth at 2": replace(WILD, heavy=True),
+    "heavy tails, a tenth at 2, 10 trainings": replace(WILD, heavy=True, seeds=10),
+    "heavy tails, a tenth at 2, no difference": replace(WILD, heavy=True, points=0.0, seeds=10),
+    "heavy tails, all at 2, no difference": replace(BASE, calm=(2.0, 2.0), heavy=True, points=0.0, seeds=10),
     "halves, a tenth at 2, 4 trainings": replace(WILD, seeds=4, halves=True),
     "halves, a tenth at 2, 10 trainings": replace(WILD, seeds=10, halves=True),
     "4 claims on 6 comparisons, no difference": replace(WILD, claims=tuple(FEW), points=0.0, wild=0.15, seeds=10),
@@ -125,11 +134,12 @@ class Spread:
 def measured_spreads() -> list[Spread]:
     """Of all comparisons of retrieval among the claims of real birds, at the last epoch."""
     claims = pd.read_csv(MEASURED / "claims.csv")
-    kept = claims[(claims["direction"] != "different") & ~claims["metric"].str.startswith("train_")]
+    claims = claims[(claims["direction"] != "different") & (claims["verdict"] != "not run")]
+    kept = claims[~claims["metric"].str.startswith("train_")]
     found = []
     for changed, baseline in sorted(set(zip(kept["changed"], kept["baseline"], strict=True))):
         values, told = [], []
-        for metric in PRIMARY:
+        for metric in METRICS:
             sides = [
                 [
                     class_means(str(MEASURED / f"metrics/{side}/cub100/seed{seed}.json"), "last", metric)
@@ -160,25 +170,25 @@ def measured_spreads() -> list[Spread]:
 
 def drawn_family(
     scenario: Scenario, spreads: Sequence[Spread], rng: np.random.Generator
-) -> tuple[list[Claim], list[NDArray[np.float64]]]:
-    """Claims, and of each the true differences ``(rows, metrics)`` in margins."""
-    claims, truths, pairs = [], [], _drawn_pairs(scenario, spreads, rng)
+) -> dict[str, list[tuple[Claim, NDArray[np.float64]]]]:
+    """By metric claims, each with the true differences of its rows in margins."""
+    found: dict[str, list[tuple[Claim, NDArray[np.float64]]]] = {metric: [] for metric in METRICS}
+    pairs = _drawn_pairs(scenario, spreads, rng)
     for claims_alike, rows, quantifier in scenario.claims:
         for _ in range(claims_alike):
             kind = rng.choice(3, p=[scenario.true, scenario.mixed, 1 - scenario.true - scenario.mixed])
             points = [scenario.points * (kind == 0 or (kind == 1 and row % 2 == 0)) for row in range(rows)]
             sign = rng.choice([1, -1], p=[0.8, 0.2])
-            own, truth = [], []
-            for each in points:
-                name, baseline, twice, noise = next(pairs)
-                contrary = -1 if rng.random() < scenario.contrary else 1
-                true = sign * each * np.array([1.0, contrary * BESIDE_RECALL[0 if twice else 1]])
-                truth.append(true / MARGINS)
-                metrics = {metric: Crossed(noise[place] + true[place]) for place, metric in enumerate(PRIMARY)}
-                own.append(Row(name, baseline, "birds", metrics))
-            claims.append(Claim(own, Quantifier(quantifier)))
-            truths.append(np.array(truth))
-    return claims, truths
+            drawn = [next(pairs) for _ in points]
+            beside = [BESIDE_RECALL[0 if twice else 1] for _, _, twice, _ in drawn]
+            true = sign * np.array(points) * np.array([np.ones(rows), beside])
+            for place, metric in enumerate(METRICS):
+                own = [
+                    Row(name, baseline, "birds", metric, Crossed(noise[place] + true[place, row]))
+                    for row, (name, baseline, _, noise) in enumerate(drawn)
+                ]
+                found[metric].append((Claim(own, Quantifier(quantifier)), true[place] / MARGINS[place]))
+    return found
 
 
 def _drawn_pairs(
@@ -204,32 +214,35 @@ def _drawn_model(scenario: Scenario, spread: Spread, of_seeds: float, rng: np.ra
     # Seeds move RP as much less than R@1 as noise does.
     deviations = of_seeds * np.array([1.0, spread.of_both[1] / spread.of_both[0]])
     of_both = spread.of_both * np.sqrt(QUERIES / scenario.queries / 2)
+    heavy = scenario.heavy
     return (
-        deviations[:, None, None] * _alike(spread.classes_alike, (seeds, 1), rng)
+        deviations[:, None, None] * _alike(spread.classes_alike, (seeds, 1), rng, heavy)
         + spread.of_classes[:, None, None] / np.sqrt(2) * _alike(spread.classes_alike, (1, classes), rng)
-        + of_both[:, None, None] * _alike(spread.both_alike, (seeds, classes), rng)
+        + of_both[:, None, None] * _alike(spread.both_alike, (seeds, classes), rng, heavy)
     )
 
 
-def _alike(correlation: float, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Normal numbers ``(metrics, *shape)`` that correlate between the two metrics."""
-    first, second = rng.normal(size=(2, *shape))
+def _alike(
+    correlation: float, shape: tuple[int, int], rng: np.random.Generator, heavy: bool = False
+) -> NDArray[np.float64]:
+    """Numbers ``(metrics, *shape)`` of variance 1, normal or of heavy tails, that correlate between the two metrics."""
+    size = 2, *shape
+    first, second = rng.standard_t(TAILS, size) / np.sqrt(TAILS / (TAILS - 2)) if heavy else rng.normal(size=size)
     return np.stack([first, correlation * first + np.sqrt(1 - correlation**2) * second])
 
 
 def is_true(verdict: Verdict, truth: NDArray[np.float64], quantifier: Quantifier) -> bool:
-    """Whether a verdict is true of differences ``(rows, metrics)`` in margins."""
+    """Whether a verdict is true of the differences of rows, in margins."""
     if quantifier == Quantifier.MEAN:
-        truth, quantifier = truth.mean(axis=0, keepdims=True), Quantifier.EVERY
+        truth, quantifier = truth.mean(keepdims=True), Quantifier.EVERY
     if quantifier == Quantifier.SOME:  # some row is higher: not every one is otherwise
         turned = {Verdict.HOLDS: Verdict.FAILS, Verdict.FAILS: Verdict.HOLDS}
         return is_true(turned.get(verdict, verdict), -truth, Quantifier.EVERY)
-    not_lower, not_higher = (truth > -1).all(axis=1), (truth < 1).all(axis=1)
     if verdict == Verdict.HOLDS:
-        return bool((not_lower & (truth > 0).any(axis=1)).all())
+        return bool((truth > 0).all())
     if verdict == Verdict.FAILS:
-        return bool((not_higher & (truth < 0).any(axis=1)).any())
-    return bool(not_lower.all() and not_higher.any())
+        return bool((truth < 0).any())
+    return bool((truth > -1).all() and (truth < 1).any())
 
 
 @dataclass(frozen=True)
@@ -237,47 +250,40 @@ class Outcome:
     """Verdicts on one family, with the truth: of claims by quantifier, and of rows."""
 
     claims: Sequence[tuple[Verdict, NDArray[np.float64], Quantifier]]
-    rows: Sequence[tuple[Verdict, NDArray[np.float64]]]
+    rows: Sequence[tuple[Verdict, np.float64]]
 
 
-def by_claims(claims: Sequence[Claim], truths: Sequence[NDArray[np.float64]], halves: bool, metrics: int) -> Outcome:
-    """By the rule of claims, by the first one or two of the primary metrics."""
-    asked = [
-        replace(each, rows=[replace(row, metrics=dict([*row.metrics.items()][:metrics])) for row in each.rows])
-        for each in claims
-    ]
-    judged = rule.judge(asked, rule.LOOKS_AT_HALVES if halves else rule.LOOKS)
-    told = [truth[:, :metrics] for truth in truths]
+def by_claims(family: Sequence[tuple[Claim, NDArray[np.float64]]], halves: bool) -> Outcome:
+    """By the rule of claims."""
+    claims, truths = zip(*family, strict=True)
+    judged = rule.judge(claims, rule.LOOKS_AT_HALVES if halves else rule.LOOKS)
+    of_rows = [pair for each, truth in zip(judged, truths, strict=True) for pair in zip(each.rows, truth, strict=True)]
     return Outcome(
-        [(each.verdict, truth, claim.quantifier) for each, truth, claim in zip(judged, told, claims, strict=True)],
-        [
-            (verdict, row)
-            for each, truth in zip(judged, told, strict=True)
-            for verdict, row in zip(each.rows, truth, strict=True)
-        ],
+        [(each.verdict, truth, claim.quantifier) for each, truth, claim in zip(judged, truths, claims, strict=True)],
+        of_rows,
     )
 
 
-def by_rows(claims: Sequence[Claim], truths: Sequence[NDArray[np.float64]]) -> Outcome:
+def by_rows(family: Sequence[tuple[Claim, NDArray[np.float64]]]) -> Outcome:
     """By the rule before, which knows no claims."""
     words = {Verdict.HIGHER: Verdict.HOLDS, Verdict.LOWER: Verdict.FAILS}
-    asked = [row.metrics[PRIMARY[0]] for claim in claims for row in claim.rows]
+    asked = [row.differences for claim, _ in family for row in claim.rows]
     found = [each.decision.verdict for each in decisions.decide(asked, [float(MARGINS[0])] * len(asked))]
-    true = [row[:1] for truth in truths for row in truth]
+    true = [row for _, truth in family for row in truth]
     return Outcome([], [(words.get(verdict, verdict), row) for verdict, row in zip(found, true, strict=True)])
 
 
 def simulated(name: str, draws: int) -> list[dict[str, object]]:
     """What became of drawn families, by each rule."""
     scenario, spreads = SCENARIOS[name], measured_spreads()
-    outcomes: dict[str, list[Outcome]] = {"claims, R@1 and RP": [], "claims, R@1": [], "before, R@1": []}
+    outcomes: dict[str, list[Outcome]] = {BY_RECALL: [], BY_PRECISION: [], BEFORE: []}
     for draw in range(draws):
         rng = np.random.default_rng([crc32(name.encode()), draw])
-        claims, truths = drawn_family(scenario, spreads, rng)
-        outcomes["claims, R@1 and RP"].append(by_claims(claims, truths, scenario.halves, 2))
-        outcomes["claims, R@1"].append(by_claims(claims, truths, scenario.halves, 1))
+        families = drawn_family(scenario, spreads, rng)
+        outcomes[BY_RECALL].append(by_claims(families[PRIMARY], scenario.halves))
+        outcomes[BY_PRECISION].append(by_claims(families[SECOND], scenario.halves))
         if not scenario.halves:  # of which it knows nothing
-            outcomes["before, R@1"].append(by_rows(claims, truths))
+            outcomes[BEFORE].append(by_rows(families[PRIMARY]))
     return [
         {"scenario": name, "rule": told, "draws": draws} | _summary(found) for told, found in outcomes.items() if found
     ]
@@ -290,13 +296,13 @@ def _summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
         for each in outcomes
     ]
     rows = [
-        [(verdict, is_true(verdict, truth[None], Quantifier.EVERY)) for verdict, truth in each.rows]
+        [(verdict, is_true(verdict, np.array([truth]), Quantifier.EVERY)) for verdict, truth in each.rows]
         for each in outcomes
     ]
     of_claims, of_rows = ([_false(each) for each in found] for found in (claims, rows))
     said, asked = Counter[str](), Counter[str]()
     for each in outcomes:
-        told = [(v, t[None], Quantifier.EVERY, "rows") for v, t in each.rows]
+        told = [(v, np.array([t]), Quantifier.EVERY, "rows") for v, t in each.rows]
         told += [(v, t, q, "one row" if len(t) == 1 else q.value) for v, t, q in each.claims]
         for verdict, truth, quantifier, kind in told:
             for right in (Verdict.HOLDS, Verdict.FAILS):

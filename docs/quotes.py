@@ -13,7 +13,6 @@ Usage: python docs/quotes.py [--check]
 from __future__ import annotations
 
 import csv
-import json
 import re
 import sys
 from collections import Counter
@@ -37,8 +36,7 @@ from lookalike.workflow.report.page import page_rows, read_page
 from lookalike.workflow.report.statistics.agreement import with_print
 from lookalike.workflow.report.statistics.crossed import Crossed, Estimate
 from lookalike.workflow.report.tables.cells import read_cells
-from lookalike.workflow.settings.call import Configuration
-from lookalike.workflow.settings.files import read
+from lookalike.workflow.settings.call import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "reference"  # where the committed results lie, a folder for each scale
@@ -102,14 +100,13 @@ def average_gain(table: str, suffix: str, metric: str, column: str = "mean") -> 
     return f"{average(float(changed[column]) - float(baseline[column]) for changed, baseline in pairs):+.1f}"
 
 
-def spearman(table: str, of: str = "rows", dataset: str = "cub") -> str:
-    """How far a table's ``rows``, or the ``gains`` over their baselines, stand in the printed order."""
-    found = read_cells(RESULTS / f"{table}.csv")
-    here = found[found["dataset"] == dataset]
-    return f"{getattr(with_print(here, list(here['metric'].unique())), of).spearman:.2f}"
-
-
 # Claims and figures
+
+
+def comparisons(scale: str) -> list[Row]:
+    """Those of claims with their verdicts by the rule of claims; of `mini` docs/verdicts_of_mini.py has written them."""
+    judged = "claims_judged" if (RESULTS / scale / "claims_judged.csv").exists() else "claims"
+    return cells(f"{scale}/{judged}")
 
 
 def claim(scale: str, changed: str, baseline: str, metric: str = "R@1", dataset: str = "cub") -> str:
@@ -118,37 +115,43 @@ def claim(scale: str, changed: str, baseline: str, metric: str = "R@1", dataset:
     return interval(*(float(found[column]) for column in ("difference", "low", "high")))
 
 
+def level(scale: str, *metrics: str) -> str:
+    """Of the intervals beside verdicts on claims about some metrics."""
+    found = {each["level"] for each in comparisons(scale) if each["metric"] in metrics and each["level"]}
+    return f"{' to '.join(sorted({f'{float(each):.1f}' for each in found}))} %"
+
+
 def claimed(scale: str, changed: str, baseline: str, metric: str, dataset: str) -> Row:
     """The comparison of two recipes among the claims."""
     wanted = (changed, baseline, metric, dataset)
     columns = ("changed", "baseline", "metric", "published")
-    (found,) = [each for each in cells(f"{scale}/claims") if tuple(each[column] for column in columns) == wanted]
+    (found,) = [each for each in comparisons(scale) if tuple(each[column] for column in columns) == wanted]
     return found
 
 
 def claims(scale: str, *conditions: str) -> str:
     """How many comparisons meet conditions such as `verdict=holds`."""
     wanted = dict(condition.split("=") for condition in conditions)
-    return str(sum(wanted.items() <= each.items() for each in cells(f"{scale}/claims")))
+    return str(sum(wanted.items() <= each.items() for each in comparisons(scale)))
 
 
 def judged(scale: str, column: str, *verdicts: str) -> str:
     """How many claims of one sign have these verdicts, or any: by `verdict`, or `regardless` of what has learned."""
-    of_sign = {each["claim"] for each in cells(f"{scale}/claims") if each["direction"] != "different"}
+    of_sign = {each["claim"] for each in comparisons(scale) if each["direction"] != "different"}
     found = [each[column] for each in cells(f"{scale}/claim_verdicts") if each["claim"] in of_sign]
     return str(sum(each in verdicts for each in found) if verdicts else len(found))
 
 
 def verdicts(scale: str, name: str) -> str:
     """What became of a claim, where the rule of claims has judged it, and of its rows, with their differences."""
-    found = [each for each in cells(f"{scale}/claims") if each["claim"] == name]
+    found = [each for each in comparisons(scale) if each["claim"] == name]
     if not found:
         return "–"
-    of_claims = cells(f"{scale}/claim_verdicts") if (RESULTS / scale / "claim_verdicts.csv").exists() else []
-    said = [each["verdict"] for each in of_claims if each["claim"] == name]
+    said = [each["verdict"] for each in cells(f"{scale}/claim_verdicts") if each["claim"] == name]
     counts = Counter(each["verdict"] for each in found)
     words = ", ".join(f"{count} × {verdict}" for verdict, count in counts.most_common())
-    rows = f"{words} ({_span(float(each['difference']) for each in found)})"
+    measured = [float(each["difference"]) for each in found if each["difference"]]
+    rows = f"{words} ({_span(measured)})" if measured else words
     return f"**{said[0]}**: {rows}" if said else rows
 
 
@@ -185,8 +188,9 @@ def figure(name: str, words: str) -> str:
 
 @cache
 def plan_of(scale: str) -> Plan:
-    """What a call of a scale would do."""
-    return Plan({**read("params/config.yaml", Configuration).dump(), "scale": scale})
+    """What a call of a scale, or of the overlay of that name, would do."""
+    overlay = ROOT / "params" / "overlays" / f"{scale}.yaml"
+    return Plan(configuration(None, [overlay]) if overlay.is_file() else configuration(scale, []))
 
 
 def trainings(target: str, scale: str = "mini") -> str:
@@ -278,16 +282,18 @@ def imports(_: str, *rows: list[str]) -> list[list[str]]:
 
 
 def gains(_: str, *rows: list[str]) -> list[list[str]]:
-    """A paper's gains in print, on real birds after the last epoch, and on figurines; both with the claim's verdict."""
+    """A paper's gains in print, and with verdicts among the claims, of real birds with the interval of the verdict."""
     found = []
     for label, table, changed, baseline, metric in rows:
         name = f"birds/tables/{table}"
         sides = [cell(name, row, metric) for row in (changed, baseline)]
         printed = float(sides[0]["published"]) - float(sides[1]["published"])
-        recipes = [side["recipe"] for side in sides]
-        birds, figurines = (claimed(scale, *recipes, metric, "cub") for scale in ("birds", "mini"))
+        pair = *(side["recipe"] for side in sides), metric, "cub"
+        birds, figurines = (claimed(scale, *pair) for scale in ("birds", "mini"))
+        label += ", as in the paper" if birds["besides"] else ""
+        gain = claim("birds", *pair) if birds["low"] else "–"
         drawn = f"{float(figurines['difference']):+.1f}, {figurines['verdict']}"
-        found.append([label, f"{printed:+.1f}", step(name, changed, baseline, "last", metric), birds["verdict"], drawn])
+        found.append([label, f"{printed:+.1f}", gain, birds["verdict"], drawn])
     return [["gain", "printed", "real birds", "verdict", "figurines"], *found]
 
 
@@ -307,27 +313,39 @@ def means(columns: str, *rows: list[str]) -> list[list[str]]:
     return [head, *found]
 
 
-def steps(metric: str, *rows: list[str]) -> list[list[str]]:
-    """What one row has more than another on real birds, at both epochs."""
-    found = [[label, *(step(*rest, epoch, metric) for epoch in ("best", "last"))] for label, *rest in rows]
-    return [["step", "best epoch", "last epoch"], *found]
-
-
 def said(_: str, *rows: list[str]) -> list[list[str]]:
-    """Claims with their verdicts on figurines, by the rule before, and on real birds."""
+    """Claims with their verdicts on figurines and on real birds."""
     found = [[label, verdicts("mini", name), verdicts("birds", name)] for label, name in rows]
     return [["the paper says", "figurines, ten seeds", "real birds, three seeds"], *found]
+
+
+def agreements(scale: str, *rows: list[str]) -> list[list[str]]:
+    """How far the rows of tables on CUB, and what they gain over their baselines, stand in the printed order."""
+    found = []
+    for label, table in rows:
+        all_cells = read_cells(RESULTS / scale / "tables" / f"{table}.csv")
+        here = all_cells[all_cells["dataset"] == "cub"]
+        told = with_print(here, list(here["metric"].unique()))
+        line = [f"[{label}](../results/reference/{scale}/tables/{table}.md), {told.metric}"]
+        for each in (told.rows, told.gains):
+            line += [f"{each.spearman:.2f}", f"{each.concordant:.0%} of {each.pairs}"] if each.says else ["–", "–"]
+        found.append(line)
+    return [["table", "rows", "pairs of rows", "gains", "pairs of gains"], *found]
 
 
 def moved(scale: str) -> list[list[str]]:
     """Rows of claims whose verdict the rule of claims has changed, those of a claim that changed alike in a line."""
     alike: dict[tuple[str, str, str], list[Row]] = {}
-    for each in cells(f"{scale}/claims"):
+    for each in comparisons(scale):
         if each["before"] not in ("", each["verdict"]):
             alike.setdefault((each["claim"], each["before"], each["verdict"]), []).append(each)
     found = []
     for (name, before, now), own in alike.items():
-        first, gain, by_one = own[0], *(_span(float(each[key]) for each in own) for key in ("gain", "difference"))
+        first = own[0]
+        if now == "not run":
+            found.append([f"`{name}`", str(len(own)), before, now, "its trainings are not committed"])
+            continue
+        gain, by_one = (_span(float(each[key]) for each in own) for key in ("gain", "difference"))
         by_rp = f", RP {_span(float(each['rp_difference']) for each in own)}" if first["rp_difference"] else ""
         told = [metric for prefix, metric in (("", first["metric"]), ("rp_", "RP")) if all(map(_apart(prefix), own))]
         if now == "not tested":
@@ -343,44 +361,8 @@ def _apart(prefix: str) -> Callable[[Row], bool]:
     return lambda row: bool(row[f"{prefix}low"]) and float(row[f"{prefix}low"]) * float(row[f"{prefix}high"]) > 0
 
 
-def beside_print(_: str, *rows: list[str]) -> list[list[str]]:
-    """Printed numbers of three data sets beside ours on what stands for them; `–` where a table has no such column."""
-    stand_ins = {"cub": "birds", "cars": "vehicles", "sop": "products"}
-    names = {"cub": "CUB", "cars": "Cars196", "sop": "SOP"}
-    head = [words for key, ours in stand_ins.items() for words in (f"{names[key]} printed", f"{ours} `mini`")]
-    found = []
-    for label, tables, row, metric in rows:
-        line = [label]
-        for dataset in stand_ins:
-            matching = [
-                each
-                for table in tables.split()
-                for each in cells(f"mini/tables/{table}")
-                if (each["label"], each["dataset"], each["metric"]) == (row, dataset, metric) and each["mean"]
-            ]
-            line += [_printed(matching[0]), f"{float(matching[0]['mean']):.1f}"] if matching else ["–", "–"]
-        found.append(line)
-    return [["row", *head], *found]
-
-
 def _printed(found: Row) -> str:
     return f"{float(found['published']):.1f}" if found["published"] else "–"
-
-
-def grid(_: str, *rows: list[str]) -> list[list[str]]:
-    """Mean gain of a method over the plain loss in R@1 at each size, with its range, and how many lose."""
-    reached = {each["label"]: float(each["mean"]) for each in cells("mini/tables/grid") if each["metric"] == "R@1"}
-    losses = [label.partition(", ")[0] for label in reached if label.endswith(", plain, size = 64")]
-    found = []
-    for label, method in rows:
-        line, lost, all_gains = [label], 0, 0
-        for size in (64, 128, 512):
-            pairs = [(f"{loss}, {method}, size = {size}", f"{loss}, plain, size = {size}") for loss in losses]
-            gained = [reached[changed] - reached[plain] for changed, plain in pairs if changed in reached]
-            line.append(f"{average(gained):+.1f} ({min(gained):+.1f} to {max(gained):+.1f})")
-            lost, all_gains = lost + sum(gain < 0 for gain in gained), all_gains + len(gained)
-        found.append([*line, f"{lost} of {all_gains}"])
-    return [["method", "size 64", "size 128", "size 512", "lower than plain"], *found]
 
 
 def explained(columns: str, *rows: list[str]) -> list[list[str]]:
@@ -401,32 +383,8 @@ def explained(columns: str, *rows: list[str]) -> list[list[str]]:
     ]
 
 
-def noise(_: str, *rows: list[str]) -> list[list[str]]:
-    """R@1 after the last epoch by loss, with the labels as they are and with a fifth drawn anew."""
-    last = [each for each in cells("mini/figures/contextual_6") if each["checkpoint"] == "last"]
-    head, found = ["loss", "labels as they are", "a fifth drawn anew"], []
-    for label, loss in rows:
-        of_loss = [each for each in last if each["loss"] == loss]
-        kinds = [[each for each in of_loss if each["training"] == kind] for kind in ("as it is", "20 % wrong labels")]
-        found.append([label, *(f"{100 * average(float(each['R@1']) for each in kind):.1f}" for kind in kinds)])
-    return [head, *found]
-
-
-def longer(_: str, *rows: list[str]) -> list[list[str]]:
-    """What three times the batches reach on real birds, when, and what is lost of it by the last epoch."""
-    found = []
-    for (label,) in rows:
-        runs = cell("birds_long/tables/comparison", label)["runs"].split()
-        metrics = [json.loads((RESULTS / "birds_long" / "metrics" / f"{run}.json").read_text()) for run in runs]
-        lost = average(100 * (each["best"]["R@1"] - each["last"]["R@1"]) for each in metrics)
-        epochs = ", ".join(str(each["best_epoch"]) for each in metrics)
-        reached = [mean(f"{scale}/tables/comparison", label) for scale in ("birds", "birds_long")]
-        found.append([label, *reached, epochs, f"{lost:.1f}"])
-    return [["row", "1,000 batches", "3,000 batches", "best epoch of 15", "lost by the last"], *found]
-
-
-VALUES = (mean, step, average_gain, spearman, claim, claims, judged, statements, figure, trainings, graph)
-TABLES = (gains, means, steps, said, moved, beside_print, grid, explained, noise, longer, imports)
+VALUES = (mean, step, average_gain, claim, claims, level, judged, statements, figure, trainings, graph)
+TABLES = (gains, means, said, moved, agreements, explained, imports)
 KINDS = {kind.__name__: kind for kind in (*VALUES, *TABLES)}
 
 

@@ -1,8 +1,10 @@
 """Fixtures for all tests."""
 
 import os
+import random
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +20,35 @@ if TYPE_CHECKING:  # which threads it takes is said below
 PRETENDED = "LOOKALIKE_PRETENDED_CARD" in os.environ
 # Modules with tests on a card: of others not even what they import has to be there (`-m gpu`).
 ON_A_CARD = re.compile(r"^ *def (test_|_)?\w+\([^)]*\bdevice\b|mark\.gpu", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a call ask where its time went, and for all of what it takes a sample of."""
+    told = "seed by which tests marked `sampled` are drawn, else one by chance; `all` runs all of them"
+    drawn = os.environ.setdefault("LOOKALIKE_SAMPLE", str(random.randrange(10**6)))  # which other processes take over
+    parser.addoption("--sample", default=drawn, metavar="SEED", help=told)
+    parser.addoption("--slowest", type=int, default=0, metavar="N", help="print the seconds of the N slowest modules")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the seed of samples, and the slowest modules where they are asked for: their tests, and what these need."""
+    if config.option.sample != "all":
+        terminalreporter.write_line(f"Samples: --sample {config.option.sample} draws the same, --sample all takes all.")
+    if not config.option.slowest:
+        return
+    reports = [each for kind in terminalreporter.stats.values() for each in kind if isinstance(each, pytest.TestReport)]
+    total: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    tests: Counter[str] = Counter()
+    for each in reports:
+        module = each.nodeid.partition("::")[0]
+        total[module] += each.duration
+        calls[module] += each.duration if each.when == "call" else 0
+        tests[module] += each.when == "call"
+    terminalreporter.section(f"{config.option.slowest} slowest of {len(total)} modules, {total.total():.0f} s in all")
+    terminalreporter.write_line("seconds  in setup  tests")
+    for module, seconds in total.most_common(config.option.slowest):
+        terminalreporter.write_line(f"{seconds:7.1f} {seconds - calls[module]:9.1f} {tests[module]:6d}  {module}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,11 +77,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with whole workflows: one of them running alone at the end would leave the other processes idle.
+    """Begin with modules that hold slow tests: one of them running alone at the end would leave other processes idle.
 
     Tests on a card are left out where nobody asked for them, and skipped where there is none.
     """
-    items.sort(key=lambda item: "workflow" not in item.path.parts)
+    slow = {item.path for item in items if any(map(item.get_closest_marker, ("slow", "nightly")))}
+    items.sort(key=lambda item: item.path not in slow)
+    _sample(config, items)
     on_a_card = [item for item in items if item.get_closest_marker("gpu")]
     if "gpu" not in config.option.markexpr:
         items[:] = [item for item in items if not item.get_closest_marker("gpu")]
@@ -61,6 +94,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not torch.cuda.is_available():
         for item in on_a_card:
             item.add_marker(pytest.mark.skip(reason="there is no CUDA device"))
+
+
+def _sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked `sampled(n)` leave one case in n, drawn by the seed, unless some are asked for by name."""
+    if config.option.sample == "all" or config.option.keyword:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out: set[pytest.Item] = set()
+    for name, group in cases.items():
+        kept = -(-len(group) // group[0].get_closest_marker("sampled").args[0])
+        left_out |= {*random.Random(f"{config.option.sample} {name}").sample(group, len(group) - kept)}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,11 +1,14 @@
 """The numbers of the pages are those of the committed files, and the script that fills them in notices others."""
 
+import csv
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 import quotes
 
+from lookalike.workflow.report.statistics.decisions import margin_of
 from projects import ROOT
 
 CLAIMS = "<!-- quote claims: birds -->{}<!-- / -->"
@@ -44,3 +47,51 @@ def test_a_quote_that_begins_a_line_is_refused():
 def test_every_kind_of_quote_stands_on_a_page():
     pages = "".join(page.read_text() for page in quotes.PAGES)
     assert {kind for kind in quotes.KINDS if f"<!-- quote {kind}:" not in pages} == set()
+
+
+def words(low, high, margin, direction="higher"):
+    """Verdicts that an interval allows; small may also be told from zero."""
+    low, high = (-high, -low) if direction == "lower" else (low, high)
+    above, below = low > 0, high < 0
+    if direction == "different":
+        above, below = above or below, False
+    told = {"holds": above, "does not hold": below, "small": -margin <= low and high <= margin}
+    return {word for word, is_so in told.items() if is_so} or {"undecided"}
+
+
+CLAIMED = [
+    (path.parent.name, row)
+    for path in sorted(quotes.RESULTS.glob("*/claims.csv"))
+    for row in csv.DictReader(path.read_text().splitlines())
+]
+
+
+def test_a_verdict_follows_from_an_interval_beside_it():
+    contrary = []
+    for (scale, row), prefix in product(CLAIMED, ("", "rp_")):
+        if (said := row.get(f"{prefix}verdict", "")) in ("", "not tested", "not run"):
+            continue
+        both = {"": row["metric"], "rp_": "RP"}  # of which either may decide, where each has no verdict of its own
+        allowed = [
+            words(float(row[f"{each}low"]), float(row[f"{each}high"]), margin_of(metric), row["direction"])
+            for each, metric in both.items()
+            if row.get(f"{each}low") and ("rp_verdict" not in row or each == prefix)
+        ]
+        if not any(said in each for each in allowed):
+            contrary.append((scale, row["claim"], row["changed"], row["dataset"], said, allowed))
+    assert contrary == []
+    assert {scale for scale, _ in CLAIMED} >= {"birds", "mini"}
+
+
+def test_a_quoted_verdict_follows_from_the_interval_beside_it():
+    lines = [line.strip("| ").split(" | ") for line in (ROOT / "README.md").read_text().splitlines() if "[" in line]
+    quoted = [line for line in lines if len(line) == 5]
+    assert len(quoted) == 7
+    for label, _, gain, verdict, _ in quoted:
+        low, high = (float(end) for end in gain.partition("[")[2].rstrip("]").split(", "))
+        assert verdict in {*words(low, high, 2.0), "not tested"}, label
+
+
+def test_a_pair_is_as_in_the_paper_where_more_differs_on_the_data_of_a_scale():
+    assert quotes.is_as_in_paper("birds", "avsl_margin", "avsl_baseline_margin", "R@1", "cub")
+    assert not quotes.is_as_in_paper("birds", "contextual", "contrastive_224", "R@1", "cub")  # on Cars alone

@@ -20,17 +20,45 @@ from projects import ROOT
 MISTAKES = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text())
 SOME = "margin_sign"
 HELD = sorted(path.parent.name for path in (ROOT / "results" / "reference").glob("*/traces.json"))  # scales
-# What a process of its own does with the copy that PYTHONPATH names: it says whose traces these are, and makes them.
+# What a process does which has imported all that the package builds on, and nothing of the package: for each folder it
+# forks one that finds the package there, says whose traces these are, and makes them.
 PROGRAM = """
-import json, sys, torch
-from lookalike.base.paths import PACKAGE
-from lookalike.workflow.settings.model import typed
-from lookalike.workflow.stages.trace import trace
-torch.set_num_threads(1)
-print(PACKAGE, flush=True)
-for request in json.load(open(sys.argv[1])):
-    trace(**typed(trace, request))
+import importlib, json, os, sys, traceback
+for name in ("faiss", "pandas", "pydantic", "pytorch_metric_learning.losses", "safetensors.torch", "scipy.sparse",
+             "sklearn.cluster", "torch", "torchvision", "yaml"):
+    importlib.import_module(name)
+assert "lookalike" not in sys.modules
+for line in sys.stdin:
+    folder = line.rstrip("\\n")
+    if os.fork():
+        print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+        continue
+    try:
+        sys.stdout = sys.stderr = open(f"{folder}/said", "w")
+        sys.path.insert(0, folder)
+        from lookalike.base.paths import PACKAGE
+        from lookalike.workflow.settings.model import typed
+        from lookalike.workflow.stages.trace import trace
+        importlib.import_module("torch").set_num_threads(1)
+        print(PACKAGE)
+        for request in json.load(open(f"{folder}/requests")):
+            trace(**typed(trace, request))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    sys.stdout.flush()
+    os._exit(0)
 """
+
+
+@pytest.fixture(scope="module")
+def tracing():
+    """The process that makes traces: takes folders, and answers with exit statuses."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command, pipe = [sys.executable, "-P", "-c", PROGRAM], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+        yield process
+        process.stdin.close()
 
 
 @pytest.fixture(scope="module", params=HELD)
@@ -59,24 +87,21 @@ def places(find):
     return [path for path in sorted(PACKAGE.rglob("*.py")) for _ in range(path.read_text(encoding="utf-8").count(find))]
 
 
-def planted(folder, find, replace, requests):
+def planted(tracing, folder, find, replace, requests):
     """Traces of a copy of the package with a text of it replaced."""
     [place] = places(find)
     copy = folder / PACKAGE.name
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, copy)  # with what is compiled of it: of what is changed here that counts no more
     module = copy / place.relative_to(PACKAGE)
     module.write_text(module.read_text(encoding="utf-8").replace(find, replace), encoding="utf-8")
     outputs = {name: str(folder / f"{number}.json") for number, name in enumerate(requests)}
-    asked = folder / "requests"
-    asked.write_text(json.dumps([{**request, "output": outputs[name]} for name, request in requests.items()]))
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(asked)],
-        env={**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr  # what does not run is no mistake that traces found
-    assert ran.stdout.partition("\n")[0] == str(copy)
+    asked = [{**request, "output": outputs[name]} for name, request in requests.items()]
+    (folder / "requests").write_text(json.dumps(asked))
+    tracing.stdin.write(f"{folder}\n")
+    tracing.stdin.flush()
+    code, said = tracing.stdout.readline(), (folder / "said").read_text()
+    assert code == "0\n", said  # what does not run is no mistake that traces found
+    assert said.partition("\n")[0] == str(copy)
     return {name: read_json(output) for name, output in outputs.items()}
 
 
@@ -98,18 +123,18 @@ def test_a_mistake_fits_the_code_and_the_tables_as_they_are(name, scale, request
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", MISTAKES)
-def test_the_gate_closes_on_a_planted_mistake(name, scale, committed, requests, tmp_path):
+def test_the_gate_closes_on_a_planted_mistake(name, scale, committed, requests, tracing, tmp_path):
     mistake = MISTAKES[name]
     if scale not in mistake["recipes"]:
         pytest.skip(f"{scale} holds one mistake of each method, not this one")
     shown = {trace: requests[trace] for trace in mistake["recipes"][scale]}
-    found = planted(tmp_path, mistake["find"], mistake["replace"], shown)
+    found = planted(tracing, tmp_path, mistake["find"], mistake["replace"], shown)
     passed = [trace for trace in shown if not trace_difference(found[trace], committed[trace])]
     assert not passed, f"{mistake['what']}: these traces are the committed ones"
 
 
 @pytest.mark.nightly
-def test_the_gate_stays_open_on_a_copy_without_a_mistake(scale, committed, requests, tmp_path):
+def test_the_gate_stays_open_on_a_copy_without_a_mistake(scale, committed, requests, tracing, tmp_path):
     [trace, *_], find = MISTAKES[SOME]["recipes"].get(scale, [*requests][:1]), MISTAKES[SOME]["find"]
-    found = planted(tmp_path, find, find, {trace: requests[trace]})
+    found = planted(tracing, tmp_path, find, find, {trace: requests[trace]})
     assert trace_difference(found[trace], committed[trace]) == ""

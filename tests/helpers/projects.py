@@ -61,13 +61,11 @@ class Project:
             )
         return warm_calls.run(self.command(line), self.root, merged)
 
-    def start(self, line: str) -> subprocess.Popen[bytes]:
+    def start(self, line: str) -> warm_calls.Call:
         """Start a call in a process group of its own."""
-        return subprocess.Popen(
-            self.command(line), cwd=self.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0
-        )
+        return warm_calls.start(self.command(line), self.root, dict(os.environ))
 
-    def kill(self, call: subprocess.Popen[bytes]) -> None:
+    def kill(self, call: warm_calls.Call) -> None:
         """Kill a call with all it has started, as a dying machine would."""
         os.killpg(call.pid, signal.SIGKILL)
         call.wait()

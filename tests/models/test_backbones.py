@@ -352,9 +352,103 @@ def test_weights_that_do_not_fit_are_counted_and_the_first_few_named(tmp_path):
         Trunk("resnet50", str(tmp_path / "squeezenet.pth"), "frozen")
     message = str(said.value).partition("do not fit ")[2]
     assert message == (
-        "resnet50: 267 of its 320 tensors are missing (conv1.weight, bn1.weight, bn1.bias, ...); "
+        "resnet50: 265 of its 318 tensors are missing (conv1.weight, bn1.weight, bn1.bias, ...); "
         "52 of 52 are not its own (features.0.weight, features.0.bias, features.3.squeeze.weight, ...)"
     )
-    torch.save(models.resnet18(num_classes=7).state_dict(), tmp_path / "seven.pth")
-    with pytest.raises(ValueError, match=r"do not fit resnet18: 2 have another shape \(fc\.weight, fc\.bias\)$"):
-        Trunk("resnet18", str(tmp_path / "seven.pth"), "frozen")
+    state = models.resnet18().state_dict()
+    torch.save({**state, "conv1.weight": state["conv1.weight"][:7]}, tmp_path / "narrow.pth")
+    with pytest.raises(ValueError, match=r"do not fit resnet18: 1 have another shape \(conv1\.weight\)$"):
+        Trunk("resnet18", str(tmp_path / "narrow.pth"), "frozen")
+
+
+def first_filters(path, name="resnet18"):
+    """What a trunk has of a file in its first layer."""
+    return next(Trunk(name, str(path), "frozen").parameters())
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        lambda state: state | {"fc.weight": torch.zeros(200, 512), "fc.bias": torch.zeros(200)},
+        lambda state: {key: each for key, each in state.items() if not key.startswith("fc.")},
+        lambda state: state | {"fc.0.weight": torch.zeros(5, 512), "fc.2.weight": torch.zeros(2, 5)},
+    ],
+)
+@pytest.mark.parametrize("suffix", ["pth", "safetensors"])
+def test_no_classifier_is_asked_for_as_it_is_cut_off(tmp_path, heads, suffix):
+    state = heads(models.resnet18().state_dict())
+    (torch.save if suffix == "pth" else save_file)(state, tmp_path / f"weights.{suffix}")
+    assert torch.equal(first_filters(tmp_path / f"weights.{suffix}"), state["conv1.weight"])
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "_orig_mod.module.", "model.", "net.backbone."])
+def test_a_beginning_of_every_name_is_taken_off_and_told(tmp_path, caplog, prefix):
+    state = Tiny().state_dict()
+    torch.save({prefix + key: each for key, each in state.items()}, tmp_path / "tiny.pth")
+    assert torch.equal(first_filters(tmp_path / "tiny.pth", "tiny"), state["stage1.0.weight"])
+    assert [record.getMessage() for record in caplog.records] == [
+        f"weights {tmp_path / 'tiny.pth'}: {prefix!r} before every name is taken off"
+    ]
+    torch.save({f"a.{key}" if "stage1" in key else key: each for key, each in state.items()}, tmp_path / "tiny.pth")
+    with pytest.raises(ValueError, match="are not its own"):
+        first_filters(tmp_path / "tiny.pth", "tiny")
+
+
+KEY = "stage1.0.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda each: torch.quantize_per_tensor(each, 0.1, 0, torch.qint8), "'stage1.0.weight' is quantised"),
+        (lambda each: each.to_sparse(), "'stage1.0.weight' is sparse_coo"),
+        (lambda each: each.reshape(16, -1).to_sparse_csr(), "'stage1.0.weight' is sparse_csr"),
+        (lambda each: each.to("meta"), r"'stage1.0.weight' is without values \(meta\)"),
+        (lambda each: each.to(torch.complex64), "'stage1.0.weight' is complex64"),
+        (lambda each: each.to(torch.float8_e4m3fn), "'stage1.0.weight' is float8_e4m3fn"),
+        (lambda each: (9 * each).to(torch.int8), r"1 are whole numbers, perhaps .* \(stage1.0.weight\)"),
+        (lambda each: each > 0, r"1 are whole numbers, perhaps .* \(stage1.0.weight\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_no_dense_floating_tensor_is_refused_by_name(tmp_path, change, said):
+    state = Tiny().state_dict()
+    path = tmp_path / "tiny.pth"
+    torch.save({**state, KEY: change(state[KEY])}, path)
+    with pytest.raises(ValueError, match=rf"weights {path}.*{said}") as raised:
+        first_filters(path, "tiny")
+    assert "\n" not in str(raised.value)
+    if state[KEY].shape == change(state[KEY]).shape and re.search("float8|whole", said):
+        save_file({**state, KEY: change(state[KEY])}, tmp_path / "tiny.safetensors")
+        with pytest.raises(ValueError, match=rf"weights {tmp_path}/tiny.safetensors.*{said}"):
+            first_filters(tmp_path / "tiny.safetensors", "tiny")
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (lambda path: torch.save(models.squeezenet1_1(), path), r"network \(torchvision\.\S+\.SqueezeNet\)"),
+        (lambda path: torch.jit.script(torch.nn.Linear(1, 1)).save(path), r"network \(TorchScript\)"),
+        (lambda path: path.write_text("weights"), "no file of tensors as torch.save writes them"),
+        (lambda path: path.write_bytes(b""), "no file of tensors as torch.save writes them"),
+        (lambda path: torch.save({0: torch.zeros(1)}, path), "0 is a Tensor; a state dict holds tensors"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_file_of_something_else_is_told_what_is_read(tmp_path, write, said):
+    path = tmp_path / "tiny.pth"
+    write(path)
+    with pytest.raises(ValueError, match=rf"weights {path}: .*{said}") as raised:
+        first_filters(path, "tiny")
+    assert str(raised.value).isprintable()
+
+
+def test_torchvisions_own_file_is_named_where_it_cannot_be_read(monkeypatch):
+    def broken(*arguments, **options):
+        raise RuntimeError("invalid hash value\nand more")
+
+    monkeypatch.setattr(WeightsEnum, "get_state_dict", broken)
+    with pytest.raises(
+        ValueError, match=r"/resnet18-f37072fd\.pth: cannot be read \(RuntimeError: invalid hash \w+\)$"
+    ):
+        Trunk("resnet18", "IMAGENET1K_V1", "frozen")

@@ -1,12 +1,15 @@
 """The target `claims` plans both recipes of every pair for several seeds."""
 
 import re
+from itertools import product
 
 import pytest
 
+from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.report.claims import claim_runs, read_claims
 from projects import make_project
+from recorded import leave
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +45,22 @@ def test_three_seeds_of_every_pair_are_planned(text):
 
 def test_verdicts_that_are_there_already_do_not_stand_for_runs(text):
     assert "Evaluate sam_triplet on figurines_birds, seed 2" in text
+
+
+def test_where_a_call_is_to_say_what_was_not_run_nothing_learns_and_starts_are_made(project):
+    plan = Plan({**MINI, "scale": "ci"})
+    inputs, dataset = Inputs(plan), "figurines_few_birds"
+    for recipe, seed in product(("sam_siamese", "siamese"), range(3)):
+        file = project.root / inputs.made("metrics", recipe, dataset, seed)
+        leave(file, {"last": {"R@1": 0.5}}, **inputs.today(recipe, dataset, seed))
+    done = project.run("-n --cores 1 claims --quiet reason --config scale=ci missing=say")
+    text = done.stdout + done.stderr
+    trained, evaluated = (
+        {*re.findall(rf"Job \d+: {kind} (\w+) on {dataset}, seed \d", text)} for kind in ("Train", "Evaluate")
+    )
+    assert evaluated == {plan.shared("evaluate", "start_of_siamese", dataset)}
+    assert {plan.settings(recipe, dataset).train.loss for recipe in trained} == {None}
+    assert "Hold the papers' claims against the measured runs" in text
 
 
 def test_an_unknown_recipe_is_refused_before_any_job_of_any_target(project):

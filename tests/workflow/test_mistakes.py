@@ -25,7 +25,10 @@ DRY_RUNS = {
     "a misspelt scale": ("-n --config scale=mni", r"scales/mni\.yaml does not exist, did you mean 'mini'\?"),
     "a misspelt key": ("-n --config sede=1", r"configuration: unknown key 'sede', did you mean 'seeds'\?"),
     "a seed below zero": ("-n --config seeds=[-1]", r"configuration, seeds\.0: -1 is less than the minimum of 0"),
-    "a misspelt target": ("-n tabels", r"^no target 'tabels', did you mean 'tables'\? Targets: ablations, all, "),
+    "a misspelt target": (
+        "-n tabels",
+        r"^no target 'tabels', did you mean 'tables'\? Targets: ablations, adopt, ",
+    ),
     "the file of no table": (
         "-n results/mini/tables/avls_1.csv",
         r"^params/tables and params/sweeps: unknown 'avls_1', did you mean 'avsl_1'\?",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import warm_calls
 from projects import ROOT, make_project
 
 MISTAKES = yaml.safe_load((Path(__file__).with_name("mistakes.yaml")).read_text())
@@ -23,6 +24,7 @@ def printed(pattern, text):
 
 
 @pytest.mark.nightly
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda entry: entry["mistake"])
 def test_a_mistake_is_told_in_a_line(mistake, tmp_path):
@@ -31,7 +33,9 @@ def test_a_mistake_is_told_in_a_line(mistake, tmp_path):
     folder, home = tmp_path / "project", tmp_path / "home"
     home.mkdir()
     make_project(folder)
-    environment = {**os.environ, "PATH": COMMANDS, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "CHECKOUT": str(ROOT)}
+    # What needs something of the machine is typed as it is, and all else forks the programs that it names.
+    programs = COMMANDS if "needs" in mistake else f"{warm_calls.programs()}{os.pathsep}{COMMANDS}"
+    environment = {**os.environ, "PATH": programs, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "", "CHECKOUT": str(ROOT)}
     environment |= mistake.get("environment", {})
     typed = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
     subprocess.run(["bash", "-ec", mistake.get("before", "true")], check=True, **typed)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import warm_calls
 from databases import free_port
 from lookalike.workflow.running.versions import reason, reproduce
 from projects import ROOT
@@ -20,7 +21,8 @@ pytestmark = [
 
 
 def run(folder, *command):
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    places = [str(warm_calls.programs()), str(Path(sys.executable).parent), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": os.pathsep.join(places)}
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

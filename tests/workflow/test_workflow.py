@@ -12,8 +12,9 @@ import pytest
 from lookalike.app.command import main
 from lookalike.workflow.settings.files import read_entries
 from lookalike.workflow.settings.tables import Table
-from projects import make_project
+from projects import ROOT, make_project
 from waiting import wait_until
+from workflow_calls import call
 
 LINE = "--cores 2 --resources gpu=1 tables --configfile own.yaml"
 # Two methods, where it does not matter how many there are.
@@ -125,6 +126,22 @@ def test_a_second_call_has_nothing_to_do(finished):
     assert planned(finished) == []
 
 
+def test_a_clone_with_newer_files_and_other_scripts_runs_nothing_and_with_other_code_its_jobs(finished, tmp_path):
+    clone = make_project(tmp_path / "clone")
+    shutil.copytree(ROOT / "src", clone.root / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for script in (clone.root / "workflow" / "scripts").iterdir():
+        script.write_text(f"{script.read_text()}# nothing new\n")
+    for file in clone.root.rglob("*"):
+        file.touch()
+    for made in (".snakemake", "data", "results"):
+        shutil.copytree(finished.root / made, clone.root / made)
+    assert "Nothing to be done" in call(clone, f"-n {LINE}")
+    old, new = ('about["best_epoch"] == about["epochs"]', 'about["epochs"] == about["best_epoch"]')
+    clone.edit("src/lookalike/workflow/stages/evaluate.py", old, new)
+    again = set(re.findall(r"Job \d+: (\w+)", call(clone, f"-n {LINE}")))
+    assert again == {"Assemble", "Evaluate", "Put"}
+
+
 def test_a_changed_margin_reruns_only_the_runs_of_its_loss(copy):
     copy.edit("params/recipes/diml.yaml", "{loss: {name: margin}}", "{loss: {name: margin, margin: 0.3}}")
     evaluated = ["Evaluate compared_margin", "Evaluate compared_margin_diml"]
@@ -183,7 +200,7 @@ def test_committed_metrics_that_fit_are_read_and_never_written_and_the_rest_is_m
     assert bytes_below(reference) == held
     assert (committed.root / METRICS).read_bytes() == before
     assert planned(committed) == []
-    taken = committed.run(LINE.replace("tables", "reference"), CUDA_VISIBLE_DEVICES="")
+    taken = committed.run(LINE.replace("tables", "adopt"), CUDA_VISIBLE_DEVICES="")
     assert taken.returncode == 0, taken.stderr
     assert "results/reference/own: " in taken.stdout + taken.stderr
     assert metrics_file.read_bytes() == before
@@ -202,9 +219,12 @@ def test_metrics_of_other_settings_that_were_copied_are_refused(copied):
     assert "seed0.json (and 1 more): made by other settings, " in done.stderr + done.stdout
 
 
-def test_a_call_that_trains_again_reads_nothing_that_is_committed(committed):
+def test_a_call_says_that_it_reads_what_is_committed_and_how_all_is_made_anew(committed):
     done = committed.run(f"-n {LINE} --forcerun train")
-    assert re.search(r"^evaluate +17$", done.stdout + done.stderr, re.MULTILINE)
+    assert not re.search(r"^evaluate ", done.stdout + done.stderr, re.MULTILINE)
+    line = re.search(r"results/reference/own: metrics .* not made; `(.+)` makes all anew", done.stdout + done.stderr)
+    again = committed.run(f"-n {LINE} {line.group(1)}")
+    assert re.search(r"^evaluate +17$", again.stdout + again.stderr, re.MULTILINE)
 
 
 def test_a_misspelt_key_is_refused_before_any_job(copy):
@@ -257,20 +277,11 @@ def test_a_download_comes_before_the_split_and_had_again_splits_nothing_again(pa
 
 def test_newer_code_of_the_download_hides_none_of_the_jobs_that_follow(packed):
     assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
-    script = packed.root / "workflow" / "scripts" / "stage.py"
-    script.write_text(script.read_text() + "\n")  # as an archive unpacked over the folder does by its times
+    for rule in ("download", "split"):
+        packed.edit(
+            f"workflow/rules/{rule}.smk", "lookalike.workflow.stages.download:obtain", "lookalike.base.files:write_text"
+        )
     assert {"Train compared_margin", "Train compared_margin_avsl"} <= set(planned(packed))
-
-
-def test_a_split_from_before_it_followed_the_download_is_not_made_again(packed):
-    rule = "workflow/rules/split.smk"
-    packed.edit(rule, "ancient(inputs.download)", "[]")
-    assert packed.run("--cores 1 --configfile own.yaml data/own/splits/pictures.csv").returncode == 0
-    packed.edit(rule, "record=[]", "record=ancient(inputs.download)")
-    assert jobs_of_split(packed) == []
-    (packed.root / "data/own/pictures.json").unlink()
-    (packed.root / "data/own/splits/pictures.csv").unlink()
-    assert jobs_of_split(packed) == ["download", "split"]
 
 
 def test_a_killed_call_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_path):

@@ -2,11 +2,13 @@ import os
 import re
 from pathlib import Path
 
-# What a script measures: those modules of the package that it imports. One that simulates verdicts is no such script, and
-# one that fills ten minutes of a card is for whoever has a card, or calls it small (docs/cost.md).
+# What a script measures: those modules of the package that it imports. One that simulates verdicts is no such script;
+# one that fills ten minutes of a card is for whoever has a card, or calls it small (docs/cost.md), and one that sees
+# photographs for whoever has these.
 IMPORTED = re.compile(r"^from (lookalike\S*) import", re.MULTILINE)
 BENCHMARKS = sorted(
-    {*glob_wildcards("benchmarks/{benchmark}.py").benchmark} - {"gpu_day", "measure", "summary", "verdicts"}
+    {*glob_wildcards("benchmarks/{benchmark}.py").benchmark}
+    - {"gpu_day", "measure", "summary", "verdicts", "whitening"}
 )
 
 
@@ -26,9 +28,11 @@ rule benchmark:
         "../../environment.yml"
     threads: os.cpu_count()  # all of them, so that nothing runs beside it; it uses one
     params:
-        code=lambda wildcards, input: inputs.code(*IMPORTED.findall(Path(input.script).read_text(encoding="utf-8")))(
-            wildcards
-        ),
+        # By the script's name: Snakemake compares no param that it hands the inputs to.
+        code=lambda wildcards: inputs.code(
+            "lookalike.workflow.stages.benchmark:benchmark",
+            *IMPORTED.findall(Path(f"benchmarks/{wildcards.benchmark}.py").read_text(encoding="utf-8")),
+        )(wildcards),
     message:
         "Measure {wildcards.benchmark}"
     script:
@@ -49,6 +53,7 @@ rule benchmark_summary:
         "../../environment.yml"
     params:
         stage="lookalike.workflow.stages.benchmark:benchmark",
+        code=inputs.code("lookalike.workflow.stages.benchmark:benchmark"),
     message:
         "Hold the benchmarks against their limits"
     script:

@@ -18,6 +18,7 @@ rule claim_verdicts:
         stage="lookalike.workflow.report.claims:claims",
         claims={name: claim.dump() for name, claim in claims.stated.items()},
         runs=told(claims.runs),
+        not_run=told(claims.not_run),
         scale=plan.title,
         crossed=plan.is_crossed,
         code=inputs.code("lookalike.workflow.report.claims:claims"),

@@ -9,8 +9,8 @@ from snakemake.io import IOFile
 
 from lookalike.workflow.settings.call import read_overlay
 from lookalike.workflow.settings.files import read_yaml
+from lookalike.base.files import file_digest
 from lookalike.base.paths import PACKAGE, archives_of, episodes_of
-from lookalike.workflow.plan.reuse import asks_again
 from lookalike.workflow.plan.evidence import Evidence
 from lookalike.workflow.plan.explanations import Explanations
 from lookalike.workflow.plan.figures import Figures
@@ -49,17 +49,6 @@ def recorded(file):
     return bool(workflow.persistence.metadata(IOFile(file)))
 
 
-def made_of(file):
-    """Input files that Snakemake made a file of, ``None`` for a file that it has not made."""
-    return workflow.persistence.input(IOFile(file))
-
-
-def makes_anew():
-    """Whether this call asks for evaluations again, whatever there is; Snakemake knows once it plans jobs."""
-    asked = workflow.dag_settings
-    return asked.forceall or asks_again({*asked.forcerun, *(asked.targets if asked.forcetargets else ())})
-
-
 REPORTED = (Claims, Trials, Figures, Explanations, Shown)  # each of which reads and checks files of its own
 
 
@@ -69,7 +58,7 @@ def read_all():
     read_yaml(Path("params/config.yaml").absolute())  # Snakemake reads these without a word on duplicate keys
     overlay = read_overlay([Path(path) for path in workflow.overwrite_configfiles])
     config["overlays"] = overlay.get("overlays", [])
-    inputs = Inputs(Plan(config), made_of, makes_anew)
+    inputs = Inputs(Plan(config))
     plan = inputs.plan
     runs = plan.runs[["recipe", "dataset"]].drop_duplicates()
     assert plan.sweeps is not None  # which reads them
@@ -82,7 +71,7 @@ if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, evidence, claims, trials, figures, explanations, shown = read_all()
 gate = Gate(inputs)
-for notice in plan.notices:
+for notice in inputs.notices:
     print(notice, file=sys.stderr, flush=True)
 
 config["archives"] = archives_of(config["archives"])
@@ -94,9 +83,8 @@ LOGS = f"logs/{plan.folder}"
 DATA = plan.data_folder
 DECODED = f"{DATA}/decoded"
 CAPTION = "../report/result.rst"
-TEMPLATES = sorted(
-    map(str, (PACKAGE / "workflow" / "report" / "templates").iterdir())
-)  # of pages: HTML, CSS, JavaScript
+# What pages are laid out by, HTML, CSS, JavaScript. No input: where the package lies is no reason to lay them out again.
+TEMPLATES = {file.name: file_digest(file) for file in sorted((PACKAGE / "workflow" / "report" / "templates").iterdir())}
 
 
 wildcard_constraints:

@@ -12,6 +12,8 @@ rule download:
     conda:
         "../../environment.yml"
     threads: preparing
+    params:
+        code=inputs.code("lookalike.workflow.stages.download:obtain"),
     message:
         "Get {wildcards.dataset}"
     script:

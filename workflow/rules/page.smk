@@ -52,7 +52,6 @@ rule page_folder:
         pairs=told(shown.pairs),
         metrics=told(shown.metrics),
         pictures=told(shown.pictures),
-        parts=TEMPLATES,
     output:
         # What lies there depends on the data, and files of an earlier page are to go with it.
         folder=directory(f"{RESULTS}/page"),
@@ -71,6 +70,7 @@ rule page_folder:
         documents=shown.documents,
         found=shown.found,
         scale=plan.title,
+        templates=TEMPLATES,
         code=inputs.code("lookalike.workflow.report.page:page"),
     message:
         "Lay out the page"

@@ -66,6 +66,7 @@ rule numbers:
         stage="lookalike.workflow.report.regression:record",
         settings=gate.measured_settings,
         reference=gate.reference,
+        code=inputs.code("lookalike.workflow.report.regression:record"),
     message:
         "Write the committed numbers anew"
     script:
@@ -85,6 +86,7 @@ rule traces:
         traces=gate.traces,
         reference=gate.reference_traces,
         other_code=told(gate.other_code),
+        code=inputs.code("lookalike.workflow.report.regression:record_traces"),
     message:
         "Write the committed traces anew"
     script:
@@ -112,18 +114,20 @@ rule unbroken:
         "../scripts/stage.py"
 
 
-# Asked for by name only, once results are made: `snakemake --cores all reference`, with what else the call was given.
-rule reference:
+# Asked for by name only, once results are made: `snakemake --cores all adopt`, with what else the call was given.
+rule adopt:
     log:
-        f"{LOGS}/reference.log",
+        f"{LOGS}/adopt.log",
     localrule: True
     conda:
         "../../environment.yml"
     params:
-        stage="lookalike.workflow.report.reference:reference",
+        stage="lookalike.workflow.report.reference:adopt",
         made=RESULTS,
         committed=inputs.reference_folder,
+        call=inputs.call,
+        code=inputs.code("lookalike.workflow.report.reference:adopt"),
     message:
         "Take over {params.made} as what the repository shows"
     script:
-        "../scripts/reference.py"
+        "../scripts/stage.py"

@@ -27,7 +27,6 @@ rule table:
 rule tables_page:
     input:
         collect(f"{RESULTS}/tables/{{table}}.csv", table=plan.table_names),
-        parts=TEMPLATES,
     output:
         f"{RESULTS}/{plan.tables_page}",
     log:
@@ -40,6 +39,7 @@ rule tables_page:
         tables=plan.tables,
         cells=evidence.table_files,
         scale=plan.title,
+        templates=TEMPLATES,
         code=inputs.code("lookalike.workflow.report.html:tables_page"),
     message:
         "Put all tables on one page"

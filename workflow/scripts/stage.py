@@ -1,4 +1,4 @@
-"""Hand a job to its stage; an edit of this file makes Snakemake run every job again, so all it does is in there."""
+"""Hand a job to its stage; what it runs is told by its `params.code`, and the time of this file decides nothing."""
 
 from lookalike.workflow.running.jobs import run
 

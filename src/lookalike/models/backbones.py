@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
@@ -19,7 +20,7 @@ from torchvision import models
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from lookalike.base.checks import from_extra, require_known
-from lookalike.base.files import read_tensors, require_finite
+from lookalike.base.files import mapped_tensors, require_finite
 from lookalike.base.paths import project_or_here
 
 # Mean and deviation of ImageNet's colours. Whatever network sees them, images come normalised by these.
@@ -31,6 +32,8 @@ AS_PUBLISHED: dict[str, dict[str, Any]] = {
 }
 AUXILIARY = {"googlenet": ("aux1.", "aux2.")}  # heads in the published file that the network is without
 TOLD = 3  # tensors that a message names
+FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # those of weights without a scale beside them
+LOG = logging.getLogger(__name__)
 PROBED_PX = (224, 256)  # sides of the pictures that channels are told by
 CHANNELS: dict[tuple[str, tuple[str, ...], int | None], tuple[int, ...]] = {}  # of networks seen in this process
 OLD_DENSENET = re.compile(r"(.*denselayer\d+\.(?:norm|relu|conv))\.([12]\..*)")  # keys in the published files
@@ -158,8 +161,6 @@ class Trunk(nn.Module):
         if not 1 <= levels <= len(backbone.stages):
             raise ValueError(f"levels={levels} is outside [1, {len(backbone.stages)}], the stages of {name}")
         network = backbone.build()
-        if weights is not None:
-            load_weights(network, name, weights)
         self.names = backbone.stages[-levels:]
         missing = [stage for stage in self.names if stage not in dict(network.named_modules())]
         if missing:
@@ -170,19 +171,25 @@ class Trunk(nn.Module):
         if trained_from is not None:
             freeze_before(trained_from, network, name)
         self.stages = backbone.read(network, {stage: stage for stage in self.names})
+        if weights is not None:
+            load_weights(network, name, weights, unread=_unread(network, self.stages))
         self.set_colours(backbone.mean, backbone.deviation)
         known = (name, self.names, last_stride)
         if known not in CHANNELS:
             CHANNELS[known] = _channels(self.stages)
         self.channels = CHANNELS[known]
-        self.batch_norm = batch_norm
-        if batch_norm == "frozen":
-            for module in self._batch_norms():
-                module.requires_grad_(False)
+        self.set_batch_norm(batch_norm)
 
     def forward(self, images: Tensor) -> list[Tensor]:
         """Maps ``(N, C, H, W)`` of the chosen stages, lowest first, of images ``(N, 3, H, W)``."""
         return list(self.stages(self.in_own_colours(images)).values())
+
+    def set_batch_norm(self, batch_norm: str) -> None:
+        """State what batch norms do in a training, as of the class."""
+        self.batch_norm = batch_norm
+        if batch_norm == "frozen":
+            for module in self._batch_norms():
+                module.requires_grad_(False)
 
     def set_colours(self, mean: Sequence[float], deviation: Sequence[float]) -> None:
         """State what the network's weights expect pictures to be normalised by: no part of its state."""
@@ -277,30 +284,40 @@ def freeze_before(part: str, network: nn.Module, name: str) -> None:
         parameter.requires_grad_(False)
 
 
-def load_weights(network: nn.Module, name: str, weights: str) -> None:
+def load_weights(network: nn.Module, name: str, weights: str, unread: tuple[str, ...] = ()) -> None:
     """Load weights into a network as torchvision lays it out.
 
+    Args:
+        network: filled in place.
+        name: key of ``BACKBONES``, or a classifier of torchvision.
+        weights: as of `Trunk`.
+        unread: as of `load_state`.
+
     Raises:
-        ValueError: if there are no such weights, or they belong to another network.
+        ValueError: if there are no such weights, or they cannot be read or belong to another network.
+        OSError: if torchvision's cannot be had.
     """
     root = project_or_here()
     if (root / weights).is_file():
-        state = read_state(weights)
+        state = read_state(weights, network)
     else:
         known = models.get_model_weights(name).__members__ if name in models.list_models() else {}
         if weights not in known or weights == "DEFAULT":
             names = ", ".join(key for key in known if key != "DEFAULT") or "none"
             raise ValueError(f"weights {weights!r}: no such file below {root}, and of torchvision's: {names}")
-        state = known[weights].get_state_dict(check_hash=True)
+        with reading(Path(torch.hub.get_dir()) / "checkpoints" / Path(known[weights].url).name):
+            state = known[weights].get_state_dict(check_hash=True)
     for key in list(state):
         if key.startswith(AUXILIARY.get(name, ())):
             del state[key]
         elif old := OLD_DENSENET.fullmatch(key):
             state[old[1] + old[2]] = state.pop(key)
-    load_state(network, state, name, weights)
+    load_state(network, state, name, weights, unread)
 
 
-def load_state(network: nn.Module, state: dict[str, Tensor], name: str, weights: str) -> None:
+def load_state(
+    network: nn.Module, state: dict[str, Tensor], name: str, weights: str, unread: tuple[str, ...] = ()
+) -> None:
     """Load tensors by name into a network that has just these.
 
     Args:
@@ -308,59 +325,132 @@ def load_state(network: nn.Module, state: dict[str, Tensor], name: str, weights:
         state: its tensors.
         name: of the network, for messages.
         weights: name of the tensors' file, for messages.
+        unread: beginnings of names that are not asked for, as those of a classifier that is cut off.
 
     Raises:
-        ValueError: saying how many tensors are missing, are another network's or have another shape, and the first few.
+        ValueError: saying how many tensors are missing, are another network's, have another shape or are no floating
+            numbers, and the first few.
     """
-    own = network.state_dict()
-    shaped = [key for key, each in own.items() if key in state and each.shape != state[key].shape]
-    whole = OrderedDict((key, each) for key, each in state.items() if key not in shaped)
+    own = {key: each for key, each in network.state_dict().items() if not key.startswith(unread)}
+    asked = {key: each for key, each in state.items() if not key.startswith(unread)}
+    both = [key for key in own if key in asked]
+    shaped = [key for key in both if asked[key].shape != own[key].shape]
+    whole_numbers = [key for key in both if own[key].is_floating_point() and not asked[key].is_floating_point()]
+    whole = OrderedDict((key, each) for key, each in asked.items() if key not in shaped)
     # Which layout a file has stands in none of safetensors; MNASNet wants to know.
     metadata = getattr(state, "_metadata", {"": {"version": network._version}})
     whole._metadata = metadata  # type: ignore[attr-defined]
     found = network.load_state_dict(whole, strict=False)
-    missing = [key for key in found.missing_keys if key not in shaped]
+    missing = [key for key in found.missing_keys if key not in shaped and key in own]
     faults = {
         f"{len(missing)} of its {len(own)} tensors are missing": missing,
-        f"{len(found.unexpected_keys)} of {len(state)} are not its own": found.unexpected_keys,
+        f"{len(found.unexpected_keys)} of {len(asked)} are not its own": found.unexpected_keys,
         f"{len(shaped)} have another shape": shaped,
+        f"{len(whole_numbers)} are whole numbers, perhaps of quantised weights": whole_numbers,
     }
     told = [f"{said} ({_first(keys)})" for said, keys in faults.items() if keys]
     if told:
         raise ValueError(f"weights {weights} do not fit {name}: {'; '.join(told)}")
 
 
+def _unread(network: nn.Module, stages: nn.Module) -> tuple[str, ...]:
+    """Beginnings of the names of a network's parts of which the stages have nothing."""
+    read = {value.data_ptr() for _, value in _values(stages)}
+    parts: dict[str, bool] = {}
+    for key, value in network.state_dict().items():
+        part = key.partition(".")[0] + "."
+        parts[part] = parts.get(part, False) or value.data_ptr() in read
+    return tuple(part for part, is_read in parts.items() if not is_read)
+
+
 def _first(keys: Sequence[str]) -> str:
     return ", ".join([*keys[:TOLD], *(["..."] if len(keys) > TOLD else [])])
 
 
-def read_state(weights: str) -> dict[str, Tensor]:
+def read_state(weights: str, network: nn.Module) -> dict[str, Tensor]:
     """The state dict of a file below the project's root, torch's or safetensors.
 
+    A beginning of every name that the network does not have, such as ``module.``, is taken off; a warning says so.
+
     Raises:
-        ValueError: if it is none, or as `lookalike.base.files.require_finite`.
+        ValueError: if it is none, holds what are no dense floating or whole numbers, or as
+            `lookalike.base.files.require_finite`.
     """
     path = project_or_here() / weights
-    return read_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
+    state = mapped_tensors(path)[0] if path.suffix == ".safetensors" else _read_pickled(path)
+    with reading(path):
+        for name, each in state.items():
+            if kind := _strange(each):
+                raise ValueError(f"weights {path}: {name!r} is {kind}; weights are dense tensors of floating numbers")
+        require_finite(f"weights {path}", state)
+    return _without_prefix(state, network, path)
+
+
+def _strange(tensor: Tensor) -> str:
+    """What kind a tensor is of that no weights are read from."""
+    if tensor.is_quantized or tensor.is_nested or tensor.is_meta:
+        return "quantised" if tensor.is_quantized else "nested" if tensor.is_nested else "without values (meta)"
+    if tensor.layout != torch.strided:
+        return str(tensor.layout).removeprefix("torch.")
+    plain = tensor.dtype in FLOATING or not (tensor.is_floating_point() or tensor.is_complex())
+    return "" if plain else str(tensor.dtype).removeprefix("torch.")
+
+
+def _without_prefix(state: dict[str, Tensor], network: nn.Module, path: Path) -> dict[str, Tensor]:
+    own = network.state_dict()
+    taken = ""
+    while prefixes := {key.partition(".")[0] + "." for key in state}:
+        (prefix, *others) = prefixes
+        if others or prefix[:-1] in state or any(key.startswith(prefix) for key in own):
+            break
+        state, taken = {key.removeprefix(prefix): each for key, each in state.items()}, taken + prefix
+    if taken:
+        LOG.warning("weights %s: %r before every name is taken off", path, taken)
+    return state
+
+
+@contextmanager
+def reading(path: Path | str) -> Iterator[None]:
+    """Around what reads weights: whatever goes wrong is one line with the file.
+
+    Raises:
+        ValueError: for all that is no OSError.
+    """
+    try:
+        yield
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # torch raises many kinds
+        raise ValueError(f"weights {path}: cannot be read ({_reason(error)})") from None
+
+
+def _reason(error: Exception) -> str:
+    """Kind and first line of an error, without the colours of a terminal."""
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}".removesuffix(": ")
 
 
 def _read_pickled(path: Path) -> dict[str, Tensor]:
     """Tensors of a file that `torch.save` wrote; anything else in it is refused, and nothing is run.
 
     Raises:
-        ValueError: if it holds more than tensors by name, or numbers that are not finite, or is no such file.
+        ValueError: if it holds more than tensors by name, or is no such file.
     """
     try:
         state: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a file that is none
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"weights {path}: no file of tensors as torch.save writes them ({reason})") from None
+        if found := re.search(r"GLOBAL ([\w.]+)|TorchScript", str(error)):
+            raise ValueError(
+                f"weights {path}: holds more than tensors, such as a whole network ({found[1] or found[0]}); what is "
+                "read is what torch.save(net.state_dict(), FILE) writes"
+            ) from None
+        raise ValueError(f"weights {path}: no file of tensors as torch.save writes them ({_reason(error)})") from None
     if not isinstance(state, dict):
         raise ValueError(f"weights {path}: holds a {type(state).__name__}, no state dict of tensors by name")
     for name, each in state.items():
-        if not isinstance(each, Tensor):
-            raise ValueError(f"weights {path}: {name!r} is a {type(each).__name__}; a state dict holds tensors alone")
-    require_finite(f"weights {path}", state)
+        if not isinstance(each, Tensor) or not isinstance(name, str):
+            kind = type(each).__name__
+            raise ValueError(f"weights {path}: {name!r} is a {kind}; a state dict holds tensors alone, by name")
     return state
 
 

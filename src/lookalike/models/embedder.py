@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from lookalike.base.checks import require_known
 from lookalike.models.backbones import Trunk
+from lookalike.models.timm_trunk import build_trunk
 
 SMALLEST_ACTIVATION = 1e-6  # released code of the contextual loss; keeps the root of the mean differentiable
 INITIALISATIONS = ("default", "kaiming")
@@ -133,7 +134,7 @@ class Embedder(nn.Module):
     """Embeds an image by its last map, pooled over positions and projected.
 
     Args:
-        backbone: arguments of ``Trunk``, or a trunk.
+        backbone: arguments of `lookalike.models.timm_trunk.build_trunk`, or a trunk.
         pooling: a key of `POOLINGS`, or ``stripes``.
         dim: size ``D`` of the embedding; ``None`` embeds with the pooled channels themselves, without a head.
         initialisation: start of the linear layers: ``default``, that of torch, or ``kaiming``: normal with fan-out mode
@@ -159,7 +160,7 @@ class Embedder(nn.Module):
             raise ValueError(f"parts={parts} with pooling {pooling!r}: {STRIPES!r} needs a number, others take none")
         if parts is not None and dim is None:
             raise ValueError(f"pooling {pooling!r} needs a dim, a multiple of parts={parts}, not {dim}")
-        self.trunk = backbone if isinstance(backbone, Trunk) else Trunk(**backbone)
+        self.trunk = backbone if isinstance(backbone, Trunk) else build_trunk(**backbone)
         self.pooling, self.parts = pooling, parts
         channels = self.trunk.channels[-1]
         self.head = _head(channels, dim, parts)

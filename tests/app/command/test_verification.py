@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from lookalike.app.command import main
-from lookalike.base.files import read_json, write_json, write_tensors
-from lookalike.workflow.running.records import Recording, record_of
+from lookalike.base.files import read_json, write_json, write_tensors, write_text
+from lookalike.workflow.running.records import Recording, record_of, write_sums
 
 MODEL, METRICS, TABLE = (
     f"results/small/{name}" for name in ("models/a/b/seed0.safetensors", "metrics/a/b/seed0.json", "t.csv")
@@ -42,21 +42,46 @@ def test_results_that_are_as_their_stages_left_them_are_right(project, capsys):
 
 
 def test_folders_that_no_stage_leaves_results_in_are_passed_over_unless_named(project, capsys):
-    for name in ("benchmarks/summary.md", "reference/ci.json", "own_birds/schedule.json"):
+    for name in ("benchmarks/summary.md", "own_birds/schedule.json"):
         (project / "results" / name).parent.mkdir()
         (project / "results" / name).write_text("{}")
     assert main(["verify"]) == 0
     assert capsys.readouterr().out == "ok     results/small: 3 files as recorded\n0 faults\n".replace(
         "results", f"{project}/results"
     )
-    assert main(["verify", "results/reference"]) == 1
+    assert main(["verify", "results/benchmarks"]) == 1
+
+
+def test_committed_results_are_held_against_their_digests(project, capsys):
+    folder = project / "results" / "reference" / "mini"
+    for name in ("tables/diml_1.csv", "claims.md", "call.json"):
+        write_text(folder / name, name)
+    write_sums(folder)
+    assert main(["verify", "results/reference/mini"]) == main(["verify"]) == 0
+    assert "results/reference/mini: 3 committed files\n0 faults\n" in capsys.readouterr().out
+    (folder / "claims.md").write_text("better")
+    (folder / "call.json").unlink()
+    (folder / "claims.csv").touch()
+    assert main(["verify", "results/reference/mini"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "fault  results/reference/mini/call.json: is missing; sha256sums has its digest",
+        "fault  results/reference/mini/claims.csv: has no digest in sha256sums; the target `adopt` writes them",
+        "fault  results/reference/mini/claims.md: has other bytes than those of sha256sums",
+        "ok     results/reference/mini: 1 committed file",
+        "3 faults",
+    ]
+    (folder / "sha256sums").write_text("broken\n")
+    assert main(["verify", "results/reference/mini"]) == 2
+    assert "'broken' is no digest and name of a file" in capsys.readouterr().err
 
 
 def test_results_that_came_without_any_record_are_one_line(project, capsys):
     shutil.rmtree(project / "results" / "small" / "records")
     assert main(["verify", "results/small"]) == 1
     said = capsys.readouterr().out
-    assert said.startswith("fault  results/small: 3 files without any record; results that came with a checkout")
+    assert said.startswith(
+        "fault  results/small: 3 files without any record; results of an earlier version have none; remove them"
+    )
     assert said.count("\n") == 2
     (project / "results" / "empty").mkdir()
     assert main(["verify", "results/empty"]) == 0

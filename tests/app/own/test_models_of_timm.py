@@ -1,14 +1,20 @@
 """Networks of timm give maps of places, of tokens too, and see their images as they were trained to."""
 
 import shutil
+import sys
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import save_file
 
 from lookalike import explain, open_model
-from lookalike.app.own.models import TimmTrunk, timm_names
+from lookalike.app.own.fitting import fitted_model, write_model
+from lookalike.app.own.models import timm_names
+from lookalike.models.embedder import Embedder
+from lookalike.models.timm_trunk import TimmTrunk
 from lookalike.workflow.settings.recipes import View
+from own_pictures import write_pictures
 
 timm = pytest.importorskip("timm", reason="timm is not installed")
 
@@ -54,7 +60,7 @@ def test_places_lie_as_on_the_picture_whatever_the_network_calls_them(file_of, n
 def test_an_untrained_transformer_is_averaged_over_its_places_and_seen_at_its_own_size(file_of):
     path, _ = file_of(VIT)
     model = open_model(f"untrained:{VIT}={path}")
-    assert model.view == View(resize_px=249, crop_px=224)
+    assert model.view == View(resize_px=248, crop_px=224, interpolation="bicubic")
     with torch.no_grad():
         maps = model.network.trunk(IMAGES)[-1]
         torch.testing.assert_close(model.network(IMAGES), maps.mean(dim=(2, 3)))
@@ -74,6 +80,43 @@ def test_weights_of_another_network_and_misspelt_names_are_refused(file_of, tmp_
         open_model(f"untrained:{VIT}={path}")
     with pytest.raises(ValueError, match=r"unknown 'vit_tiny_patch16_225', did you mean 'vit_tiny_patch16_224'"):
         open_model(f"untrained:vit_tiny_patch16_225={path}")
+
+
+@pytest.mark.parametrize("size", [(300, 200), (70, 260)])
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("tf_efficientnet_lite0", {}),  # bicubic, of the centre
+        (CONVNET, {"crop_mode": "squash", "crop_pct": 0.95}),
+        (CONVNET, {"interpolation": "bilinear", "input_size": (3, 160, 160)}),
+        (CONVNET, {"crop_mode": "squash", "input_size": (3, 160, 96)}),
+    ],
+)
+def test_pictures_are_prepared_as_timm_prepares_them(file_of, monkeypatch, name, changed, size):
+    path, network = file_of(name)
+    config = {**timm.data.resolve_model_data_config(network), **changed}
+    monkeypatch.setattr(timm.data, "resolve_model_data_config", lambda network: config)
+    picture = Image.effect_noise(size, 90).convert("RGB")
+    theirs = timm.data.create_transform(**config)(picture)
+    model = open_model(f"untrained:{name}={path}")
+    ours = model.network.trunk.in_own_colours(model.transform(picture)[None])[0]
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+
+
+def test_a_way_to_cut_pictures_that_is_not_known_is_refused(file_of, monkeypatch):
+    path, network = file_of(CONVNET)
+    config = {**timm.data.resolve_model_data_config(network), "crop_mode": "border"}
+    monkeypatch.setattr(timm.data, "resolve_model_data_config", lambda network: config)
+    with pytest.raises(ValueError, match=r"convnext_atto of timm: .* by crop_mode 'border'; what is known is 'squash'"):
+        open_model(f"untrained:{CONVNET}={path}")
+
+
+@pytest.mark.parametrize("name", [VIT, CONVNET])
+def test_no_classifier_of_timm_is_asked_for(file_of, name):
+    path, network = file_of(name)
+    part = network.pretrained_cfg["classifier"]
+    save_file({k: v for k, v in network.state_dict().items() if not k.startswith(f"{part}.")}, path)
+    assert torch.equal(TimmTrunk(name, path).network.state_dict().popitem(last=False)[1], next(network.parameters()))
 
 
 def test_names_of_both_libraries_are_torchvisions(file_of):
@@ -107,3 +150,28 @@ def test_weights_that_expect_other_images_are_another_model(file_of, monkeypatch
         timm.data, "resolve_model_data_config", lambda network: {**config_of(network), "mean": (0.1, 0.2, 0.3)}
     )
     assert open_model(name).digest != first
+
+
+def test_a_fitted_network_of_timm_is_built_from_its_file_alone(file_of, tmp_path):
+    path, _ = file_of(CONVNET)
+    pictures = write_pictures(tmp_path / "pictures", 8)
+    fitted = fitted_model(open_model(f"untrained:{CONVNET}={path}", size_px=64), tmp_path / "pictures", shrinkage=0.5)
+    assert fitted.settings.backbone.name == f"{CONVNET}.{timm.create_model(CONVNET).pretrained_cfg['tag']}"
+    write_model(fitted, tmp_path / "fitted.safetensors")
+    again = open_model(str(tmp_path / "fitted.safetensors"))
+    with torch.no_grad():
+        images = IMAGES[:, :, :64, :64]
+        torch.testing.assert_close(again.network(images), fitted.network(images))
+    assert len(pictures) == fitted.pictures
+
+
+def test_a_network_of_timm_is_read_whole():
+    backbone = {"name": CONVNET, "weights": None, "batch_norm": "frozen", "stages": ["stages.2"]}
+    with pytest.raises(ValueError, match=rf"stages=\['stages.2'\]: {CONVNET} of timm is read whole, at its end"):
+        Embedder(backbone, pooling="average", dim=None)
+
+
+def test_a_file_that_names_a_network_of_timm_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(ModuleNotFoundError, match="extra `timm`"):
+        Embedder({"name": f"{CONVNET}.d2_in1k", "weights": None, "batch_norm": "frozen"}, pooling="average", dim=None)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lookalike.methods.diml import transport
-from lookalike.methods.diml.similarity import transport_plan
+from lookalike.methods.diml.similarity import structural_similarity, transport_plan
 from lookalike.methods.diml.transport import exact_plans, newton, released_plans, scale
 
 
@@ -249,6 +249,42 @@ def test_more_iterations_come_closer():
         errors.append(float((plan - exact).abs().sum((1, 2)).mean()))
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 1e-3 * errors[0]
+
+
+def units(generator, *shape):
+    return torch.nn.functional.normalize(torch.randn(*shape, generator=generator, dtype=torch.float64), dim=-1)
+
+
+@pytest.mark.parametrize("reg", [1e-4, 1e-5, 1e-7])
+def test_plans_of_little_entropy_come_as_close_to_the_best_as_theory_allows(reg, caplog):
+    generator = torch.Generator().manual_seed(0)
+    images = [units(generator, count, *rest, 8) for count in (40, 10) for rest in ((4,), ())]
+    exact = structural_similarity(*images, solver="exact")
+    off = exact - structural_similarity(*images, reg=reg)
+    assert off.min() >= -1e-6  # no plan is better than the best
+    assert off.max() <= reg * math.log(16) + 1e-6
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("make", [problem, near_duplicates])
+def test_marginals_are_met_with_little_entropy(make, caplog):
+    cost, a, b = make()
+    for reg in (1e-5, 1e-8):
+        plan = transport_plan(cost, a, b, reg=reg)
+        assert (plan.sum(-2) - b).abs().sum(-1).max() <= 1e-5
+        assert ((plan * cost).sum((1, 2)) - (exact_plans(cost, a, b) * cost).sum((1, 2))).abs().max() <= 1e-4
+    assert not caplog.records
+
+
+def test_plans_that_miss_their_marginals_are_told(caplog):
+    cost, a, b = near_duplicates()
+    transport_plan(cost, a, b, max_iterations=1)
+    (told,) = caplog.records
+    assert told.getMessage().startswith("4 of 4 transport plans miss a marginal, by up to ")
+    released_plans(cost, a, b, max_iterations=3, threshold=0.0)
+    assert len(caplog.records) == 2
+    transport_plan(cost, a, b, reg=1e-15)  # of which float64 knows no digit
+    assert len(caplog.records) == 3
 
 
 def test_few_iterations_are_obeyed(monkeypatch):

@@ -80,7 +80,7 @@ def test_birds_without_boxes_or_without_a_species_are_refused(tmp_path):
     official_birds(tmp_path)
     classes = (top / "classes.txt").read_text()
     (top / "classes.txt").write_text(classes.replace("Bobolink", "Bobolinks", 1))
-    with pytest.raises(ValueError, match=r"species: unknown 'bobolink', did you mean 'bobolinks'"):
+    with pytest.raises(ValueError, match=r"species: unknown 'Bobolink', did you mean 'Bobolinks'"):
         write_excerpt("cub100", tmp_path, tmp_path / "birds.tar")
     assert not (tmp_path / "birds.tar").exists()
 

@@ -5,10 +5,10 @@ import subprocess
 import pytest
 
 from lookalike.base.files import write_json
-from lookalike.workflow.plan.equal_code import CALL, Other, note_equal, note_moved, other_code
+from lookalike.workflow.plan.equal_code import Other, note_equal, note_moved, other_code
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.plan.results import REFERENCE
+from lookalike.workflow.plan.results import CALL, REFERENCE
 from lookalike.workflow.plan.reuse import EQUAL_CODE, differs, read_equal
 from lookalike.workflow.running.records import decided_by
 from lookalike.workflow.settings.call import configuration

@@ -76,18 +76,8 @@ def test_what_learns_waits_for_the_choice_of_its_rates_and_nothing_else_does(par
     assert inputs_of(scale="ci").training_pictures(job(dataset="figurines_few_birds"))  # a scale without a choice
 
 
-def test_a_split_follows_the_download_unless_it_was_made_before_it_did(params):
-    (params.parent / "data" / "splits").mkdir(parents=True)
-    record, manifest = "data/figurines_birds.json", "data/splits/figurines_birds.csv"
-    plan = inputs_of().plan
-    for made_of in (None, [record], []):
-        assert Inputs(plan, {manifest: made_of}.get).download(job()) == record
-    (params.parent / manifest).touch()
-    for made_of, expected in ((None, record), ([record], record), ([], [])):
-        assert Inputs(plan, {manifest: made_of}.get).download(job()) == expected
-
-
-def test_a_folder_of_the_users_own_has_no_download():
+def test_a_split_follows_its_download_and_a_folder_of_the_users_own_has_none(inputs):
+    assert inputs.download(job()) == "data/figurines_birds.json"
     for pictures, expected in (({"folder": "there"}, []), ({"archive": "street.tar"}, "data/mine/street.json")):
         inputs = inputs_of(name="mine", datasets={"street": {"layout": "folder", **pictures}})
         assert inputs.download(job(dataset="street")) == expected

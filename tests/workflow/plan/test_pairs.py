@@ -9,7 +9,9 @@ from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.report.claims import FILE, read_claims
 from lookalike.workflow.settings.call import configuration
 from lookalike.workflow.settings.files import read_entries
+from lookalike.workflow.settings.model import checked
 from lookalike.workflow.settings.pages import Claim
+from lookalike.workflow.settings.tables import PlannedTable
 from projects import ROOT
 
 STUDIES = {"birds_long": ["birds", "birds_long"], **{name: [name] for name in ("birds", "parts", "photographs")}}
@@ -71,8 +73,18 @@ def test_a_table_says_where_a_baseline_of_the_paper_differs_in_more():
         "As in the paper, Margin-AVSL differs from Margin in train.loss besides what is tested.",
         "As in the paper, ProxyAnchor-AVSL differs from ProxyAnchor in train.loss besides what is tested.",
     ]
+    kept = {row.recipe: row.as_in_paper for row in plan.table("avsl_1").rows}
+    assert kept["avsl_proxy_anchor"] == ["train.loss"]  # its schedule is the papers' at their own scale alone
     plan, _ = pairs_at("paper")
     assert any("in train.loss and train.schedule" in note for note in plan.table("avsl_1").remarks)
+
+
+@pytest.mark.parametrize("scale", ["ci", "mini", "paper"])
+def test_every_table_reaches_its_stage_as_it_was_planned(scale):
+    plan, _ = pairs_at(scale)
+    for name in plan.table_names:
+        table = plan.table(name)
+        assert checked(PlannedTable, table.dump(), name) == table
 
 
 def test_a_key_stands_below_what_holds_it_and_not_below_what_begins_alike():

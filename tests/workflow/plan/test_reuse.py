@@ -7,7 +7,7 @@ import pytest
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import REFERENCE
-from lookalike.workflow.plan.reuse import FOLDERS, MADE_BY, asks_again, differs
+from lookalike.workflow.plan.reuse import MADE_BY, differs
 from lookalike.workflow.running.records import decided_by
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.files import read
@@ -16,6 +16,7 @@ from recorded import leave
 TODAY = {"code": "c", "settings": "s", "weights": "none"}
 ROWS = ("margin", "margin_diml", "margin_structure", "margin_structure_uniform")  # of diml_2, with one training
 METRICS = "results/reference/mini/metrics/margin/figurines_birds/seed0.json"
+ANEW = "`--config suffix=again` makes all anew"
 MADE = [f"results/mini/metrics/{recipe}/figurines_birds/seed0.json" for recipe in ("margin", "margin_diml")]
 
 
@@ -27,15 +28,6 @@ def test_metrics_differ_by_what_their_record_says():
     assert differs({}, TODAY) == "older code, without a digest, not today's c"
 
 
-def test_a_call_asks_for_evaluations_again_by_a_rule_or_a_file_behind_them():
-    assert asks_again(["train"])
-    assert asks_again(["table", "evaluate"])
-    for folder in FOLDERS:
-        assert asks_again([f"results/mini/{folder}/margin/figurines_birds/seed0.classes.csv"])
-    assert not asks_again(["table", "tables", "results/mini/tables/diml_1.csv", "results/mini/figures/diml_3.json"])
-    assert not asks_again([])
-
-
 def where(inputs, recipe="margin", kind="metrics", seed=0):
     return inputs.stored(kind, recipe, "figurines_birds", seed)
 
@@ -45,14 +37,14 @@ def commits(params, monkeypatch):
     """Evaluations of a call, committed as it would make them; what the call reads."""
     monkeypatch.chdir(params.parent)
 
-    def commit(names=ROWS, makes_anew=lambda: False):
+    def commit(names=ROWS):
         config = {
             **read("params/config.yaml", Configuration).dump(),
             "scale": "mini",
             "tracking": False,
             "tables": ["diml_2"],
         }
-        inputs = Inputs(Plan(config), makes_anew=makes_anew)
+        inputs = Inputs(Plan(config))
         for recipe in names:
             made = inputs.made("evaluation", recipe, "figurines_birds", 0)
             file = params.parent / made.replace("results/", f"{REFERENCE}/")
@@ -70,6 +62,7 @@ def test_what_fits_is_read_where_it_is_committed_and_all_else_where_a_run_leaves
     assert where(inputs, kind="history") == "results/mini/models/margin/figurines_birds/seed0.csv"
     assert where(inputs, seed=1) == "results/mini/metrics/margin/figurines_birds/seed1.json"
     assert inputs.read_in("margin", "figurines_birds", 0) == inputs.reference_folder == "results/reference/mini"
+    assert inputs.notices == [f"{inputs.reference_folder}: metrics that fit are read there, not made; {ANEW}"]
 
 
 def test_rows_of_one_training_are_read_together_or_not_at_all(commits, params):
@@ -81,8 +74,7 @@ def test_rows_of_one_training_are_read_together_or_not_at_all(commits, params):
     assert where(inputs) in MADE
 
 
-def test_what_is_asked_for_again_or_has_no_classes_is_made(commits, params):
-    assert where(commits(makes_anew=lambda: True)) in MADE
+def test_what_has_no_classes_is_made(commits, params):
     inputs = commits()
     (params.parent / METRICS).with_name("seed0.classes.csv").unlink()
     assert where(inputs) in MADE

@@ -11,8 +11,19 @@ import torch
 from PIL import Image
 from torchvision.transforms import v2
 
+from lookalike.workflow.data.decoded import fixed_keys
 from lookalike.workflow.settings.recipes import TrainingView, View
-from lookalike.workflow.training.images import DEVIATION, MEAN, Decoder, Images, Loader, RandomView, batches, in_order
+from lookalike.workflow.training.images import (
+    DEVIATION,
+    MEAN,
+    Decoder,
+    Images,
+    Loader,
+    RandomView,
+    batches,
+    fixed_part,
+    in_order,
+)
 from lookalike.workflow.training.roles import read_role
 from trainings import section, write_dataset
 
@@ -61,6 +72,15 @@ def test_the_test_view_is_the_normalised_centre(paths):
     expected = (picture - MEAN) / DEVIATION
     loaded = load(paths, View(resize_px=None, crop_px=16), seed=0)[0].permute(1, 2, 0).double().numpy()
     assert np.abs(loaded - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("interpolation", ["bicubic", "lanczos", "nearest"])
+def test_a_view_resizes_by_its_filter(interpolation):
+    picture = Image.effect_noise((60, 40), 90).convert("RGB")
+    view = View(resize_px=20, crop_px=16, interpolation=interpolation)
+    expected = picture.resize((30, 20), Image.Resampling[interpolation.upper()]).crop((7, 2, 23, 18))
+    assert np.array_equal(np.asarray(fixed_part(view)(picture)), np.asarray(expected))
+    assert fixed_keys(view) != fixed_keys(View(resize_px=20, crop_px=16))
 
 
 def test_grey_pictures_and_palettes_become_colour(tmp_path):

@@ -1,4 +1,4 @@
-"""Read every result against the record that its stage left of it."""
+"""Read every result against the record that its stage left of it, and every committed one against its digest."""
 
 from __future__ import annotations
 
@@ -10,33 +10,48 @@ from pathlib import Path
 from lookalike.app.own.recommend.schedule import SCHEDULE
 from lookalike.base.paths import project_root
 from lookalike.base.text import counted, human_bytes, one_line
-from lookalike.workflow.running.records import RECORDS, RESULTS, digest_of, read_record, record_of
+from lookalike.workflow.running.records import (
+    COMMITTED,
+    RECORDS,
+    RESULTS,
+    SUMS,
+    digest_of,
+    read_record,
+    read_sums,
+    record_of,
+    summed,
+)
 
 # What Snakemake writes itself, behind a job that has ended, and a folder that is laid out of files with records.
 UNRECORDED = ("timings", "page")
 # Below results/, but of no stage, as is a folder with a schedule of `recommend`.
 OF_NO_STAGE = ("benchmarks", "reference")
-UNKNOWN = "results that came with a checkout have none, those that are made here get one"
+UNKNOWN = "results of an earlier version have none; remove them, and the next call makes them again"
 
 
 def print_verification(folders: Iterable[Path]) -> int:
     """Print each fault as a line, and how many files there were.
 
     Args:
-        folders: ``results/<scale>``, or folders below one; none for all that stages have left results in.
+        folders: ``results/<scale>``, or folders below one, or ``results/reference/<scale>``; none for all of them.
 
     Returns:
-        1 if a file is not as its record says, is missing or has no record, else 0.
+        1 if a file is not as its record or digest says, is missing or has none, else 0.
 
     Raises:
         ValueError: for what is no folder of results.
     """
     faults = 0
-    for folder in list(folders) or sorted(filter(_is_of_stages, (project_root() / RESULTS).glob("*"))):
+    results = project_root() / RESULTS
+    every = [*filter(_is_of_stages, sorted(results.glob("*"))), *sorted((results / COMMITTED).glob("*"))]
+    for folder in list(folders) or every:
         parts = folder.resolve().parts
         if not folder.is_dir() or RESULTS not in parts[:-1]:
             raise ValueError(f"{folder} is no folder below {RESULTS}/, such as {RESULTS}/mini")
         right = 0
+        if folder.resolve().parent.name == COMMITTED:
+            faults += _print_committed(folder)
+            continue
         files = counted(len(list(_files(folder))), "file")
         if any(_files(folder)) and not any(_recorded(folder)):
             print(f"fault  {folder}: {files} without any record; {UNKNOWN}", flush=True)
@@ -50,6 +65,25 @@ def print_verification(folders: Iterable[Path]) -> int:
         print(f"ok     {folder}: {counted(right, 'file')} as recorded", flush=True)
     print(counted(faults, "fault"))
     return int(faults > 0)
+
+
+def _print_committed(folder: Path) -> int:
+    """Print what of the committed results of a scale is not as their digests say; how many faults there were."""
+    sums, there = read_sums(folder), summed(folder)
+    every = {name: _fault_of_committed(folder / name, sums.get(name)) for name in sorted({*sums, *there})}
+    faults = {name: fault for name, fault in every.items() if fault}
+    for name, fault in faults.items():
+        print(f"fault  {folder / name}: {fault}", flush=True)
+    print(f"ok     {folder}: {counted(len({*there} - faults.keys()), 'committed file')}", flush=True)
+    return len(faults)
+
+
+def _fault_of_committed(path: Path, digest: str | None) -> str:
+    if digest is None:
+        return f"has no digest in {SUMS}; the target `adopt` writes them"
+    if not path.is_file():
+        return f"is missing; {SUMS} has its digest"
+    return "" if digest_of(path) == digest else f"has other bytes than those of {SUMS}"
 
 
 def _is_of_stages(folder: Path) -> bool:

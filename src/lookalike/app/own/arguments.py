@@ -16,6 +16,7 @@ from lookalike.base.checks import require_known, require_new_folder
 from lookalike.base.paths import project_or_here
 
 UNTRAINED = "untrained:"
+MAPS = ("rca", "whitening")  # what `fit` fits, with labels and without
 READY = Path(__file__).with_name("ready")  # what comes with the package, each with its notice
 SHIPPED = {"squeezenet1_1": READY / "squeezenet1_1.safetensors"}  # weights, by their network
 GROCERIES = "groceries:"  # what comes before a path in the folder of photographs that comes with the package
@@ -31,7 +32,7 @@ OVERLAY = "overlay with own data; given again, the next is laid over it, as Snak
 
 
 def add_commands(groups: Any) -> None:
-    """Add ``search``, ``explain``, ``export``, ``serve`` and ``recommend`` to those of `lookalike.app.command`."""
+    """Add the commands for own pictures to those of `lookalike.app.command`."""
     means = (
         "A RUN is RECIPE@DATASET or RECIPE@DATASET#SEED, the file of a training, or untrained:NAME[=FILE], a "
         "classifier of torchvision, or a network of timm where that is installed, with the weights of a file, or else "
@@ -73,6 +74,19 @@ def add_commands(groups: Any) -> None:
     serve.add_argument("--port", type=int, default=8765, help="0 for a free one (8765)")
     serve.add_argument("--index", type=Path, metavar="FOLDER", help="where indexes are kept (data/indexes)")
     serve.set_defaults(run=_on_serve)
+    text = "a network fitted to the classes of a folder in one pass, without training, as a file that a RUN may be"
+    means = "Its embeddings are divided by what varies within classes (rca), or by all that varies (whitening)."
+    fit = groups.add_parser("fit", help=text, description=f"{text}. {means}")
+    fit.add_argument("folder", metavar="FOLDER", help="with a folder of pictures per class")
+    fit.add_argument(
+        "--network", metavar="NAME[=FILE]", default="squeezenet1_1", help="of torchvision or timm (squeezenet1_1)"
+    )
+    fit.add_argument("--out", required=True, type=Path, metavar="MODEL.safetensors", help="a new file")
+    fit.add_argument("--map", default="rca", help="rca, or whitening, which needs no classes (rca)")
+    fit.add_argument("--shrinkage", type=float, metavar="S", help="from 0 to 1 (chosen by the pictures)")
+    fit.add_argument("--dim", type=int, metavar="N", help="numbers of an embedding (as many as the network gives)")
+    fit.add_argument("--size", type=int, metavar="PX", help="side of the images (224, of timm its own)")
+    fit.set_defaults(run=_on_fit)
     for action in (search, explain):
         action.add_argument(
             "--method", help="activation, structure, attention, gradient, class_agnostic or graph (the model's own)"
@@ -181,6 +195,35 @@ def _on_serve(options: argparse.Namespace) -> int:
         way=options.by,
         host=options.host,
         port=options.port,
+    )
+    return 0
+
+
+def _on_fit(options: argparse.Namespace) -> int:
+    folder, out = on_disk(options.folder), options.out
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
+    require_known("--map", options.map, MAPS)
+    if out.suffix != ".safetensors" or out.exists():
+        wrong = "is there already; name a new one" if out.exists() else "the model is a .safetensors file"
+        raise ValueError(f"--out {out}: {wrong}")
+    if options.shrinkage is not None and not 0 <= options.shrinkage <= 1:
+        raise ValueError(f"--shrinkage {options.shrinkage:g}: is outside [0, 1]")
+    if options.dim is not None and options.dim < 1:
+        raise ValueError(f"--dim {options.dim}: an embedding has at least one number")
+    name = f"{UNTRAINED}{options.network}"
+    check_model(name)
+    check_size(options.size)
+    from lookalike.app.own.fitting import print_fit
+    from lookalike.app.own.models import open_model
+
+    print_fit(
+        open_model(name, size_px=options.size),
+        folder,
+        out,
+        kind=options.map,
+        shrinkage=options.shrinkage,
+        dim=options.dim,
     )
     return 0
 

@@ -198,7 +198,7 @@ def _preprocessing(model: OpenModel, vectors: Vectors) -> dict[str, Any]:
         "model": model.name,
         "resize_px": model.view.resize_px,
         "crop_px": _pair(model.view.crop_px),
-        "interpolation": "bilinear",
+        "interpolation": model.view.interpolation,
         "mean": MEAN,
         "deviation": DEVIATION,
         "measure": vectors.measure,

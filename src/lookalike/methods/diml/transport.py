@@ -6,7 +6,8 @@ the entropy. The plan minimises ``sum T C - reg * entropy(T)`` among those with 
 Sinkhorn's iterations scale rows and columns of a kernel in turn. Where they are slow, Newton's method takes over: a
 plan is ``P = diag(a) softmax(v - cost / reg)`` with the row marginal ``a`` and one number ``v`` per column, such that
 the columns of P sum to ``b``. That is where a concave function of ``v``, the semi-dual, has its maximum; its second
-derivative is ``-H``, ``H = diag(d) - P' diag(1 / a) P`` with the columns' sums ``d`` of P.
+derivative is ``-H``, ``H = diag(d) - P' diag(1 / a) P`` with the columns' sums ``d`` of P. Where P falls apart, as with
+very little entropy, it starts from the solution at twice the entropy, and that one likewise.
 
 Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICCV 2021), section 3, Eq. 4 to 6; Cuturi
 2013. Cuturi and Peyré, "A Smoothed Dual Approach for Variational Wasserstein Problems", 2016, for the semi-dual; Bach,
@@ -15,6 +16,7 @@ Source: Towards Interpretable Deep Metric Learning with Structural Matching (ICC
 
 from __future__ import annotations
 
+import logging
 import math
 
 import torch
@@ -30,8 +32,13 @@ FARTHEST = 8.0
 """Largest extrapolation of a logarithm, so that scalings stay within reach."""
 SINKHORN_ITERATIONS = 48
 """Pairs that need more are finished by Newton's method."""
+NARROW = 64.0
+"""Range of the exponents at which Newton's method starts where it missed a plan, and then doubles it."""
+ROUGH = 1e-5
+"""Largest error of a marginal that passes as rounding of large exponents."""
 MASS_TOLERANCE = 1e-3
 """Relative; marginals that were rounded or rounded off differ by less."""
+LOG = logging.getLogger(__name__)
 
 
 def transport_plan(
@@ -57,7 +64,8 @@ def transport_plan(
         column_marginal: ``(..., R')``, of the same sum.
         reg: weight of the entropy, above 0.
         tolerance: sum of absolute errors that the columns may have for a marginal of sum one; no finer than rounding.
-        max_iterations: largest number for each method and pair; after them the plan is as good as it got.
+        max_iterations: largest number for each method, entropy and pair. Plans that miss the tolerance then are as good
+            as they got, and a warning tells their number and largest error.
 
     Returns:
         ``(..., R, R')``, at least float32 in its computations.
@@ -164,8 +172,50 @@ def _by_newton(
     logits: Tensor, rows: Tensor, columns: Tensor, start: Tensor, tolerance: float, max_iterations: int
 ) -> Tensor:
     """Plans by Newton's method, in float64: float32 would lose the digits of large exponents."""
-    plan = newton(logits.double(), rows.double(), columns.double(), start.double(), tolerance, max_iterations)
+    problem = logits.double(), rows.double(), columns.double()
+    plan = newton(*problem, start.double(), tolerance, max_iterations)
+    limit = _finest(problem[0]).clamp(min=tolerance, max=max(tolerance, ROUGH))  # (n,)
+    errors = _errors(plan, columns)
+    missed = (~(errors <= limit)).nonzero().squeeze(1)  # NaN is missed, too
+    if len(missed):
+        hard, hard_rows, hard_columns = (part[missed] for part in problem)
+        potentials = _by_halving_entropy(hard, hard_rows, hard_columns, tolerance, max_iterations)
+        again = _plan(hard, hard_rows, potentials)
+        better = ~(_errors(again, hard_columns) >= errors[missed])
+        plan[missed[better]] = again[better]
+        errors = _errors(plan, columns)
+        _tell_of_missed(errors, int((~(errors <= limit)).sum()))
     return plan.to(logits.dtype)
+
+
+def _by_halving_entropy(logits: Tensor, rows: Tensor, columns: Tensor, tolerance: float, max_iterations: int) -> Tensor:
+    """Potentials ``(n, R')`` from those at twice the entropy, beginning where exponents are `NARROW`.
+
+    Source: Schmitzer, "Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport Problems", 2019, 3.2.
+    """
+    potentials = torch.zeros_like(columns)
+    spread = -logits.amin(dim=(-2, -1))  # (n,); the highest exponent is 0
+    halvings = (spread / NARROW).clamp(min=1).log2().ceil()  # (n,), of each pair by itself
+    for more in range(int(halvings.max()), -1, -1):
+        at = (halvings >= more).nonzero().squeeze(1)
+        problem = logits[at] * 0.5**more, rows[at], columns[at]
+        potentials[at] = _potentials(*problem, 2 * potentials[at], tolerance, max_iterations)
+    return potentials
+
+
+def _errors(plan: Tensor, columns: Tensor) -> Tensor:
+    """Sum of absolute errors of the columns ``(n,)``."""
+    return (plan.sum(dim=-2) - columns).abs().sum(dim=-1)
+
+
+def _tell_of_missed(errors: Tensor, missed: int) -> None:
+    if missed:
+        LOG.warning(
+            "%d of %d transport plans miss a marginal, by up to %.2g in sum; a larger reg or more iterations reach it",
+            missed,
+            len(errors),
+            float(errors.max()),
+        )
 
 
 def _with_gradient(plan: Tensor, cost: Tensor, rows: Tensor, columns: Tensor, reg: float) -> Tensor:
@@ -222,7 +272,7 @@ def released_plans(
         columns: ``(n, R')``.
         reg: weight of the entropy; from about 0.02 downwards float32 underflows.
         threshold: mean change of the rows' scalings below which the iterations stop.
-        max_iterations: largest number of iterations.
+        max_iterations: largest number of iterations; a warning tells where they do not suffice.
 
     Returns:
         ``(n, R, R')``.
@@ -235,7 +285,10 @@ def released_plans(
         column_scale = columns / (kernel.mT @ row_scale.unsqueeze(-1)).squeeze(-1)
         if bool((row_scale - before).abs().mean() < threshold):
             break
-    return row_scale.unsqueeze(-1) * kernel * column_scale.unsqueeze(-2)
+    plan = row_scale.unsqueeze(-1) * kernel * column_scale.unsqueeze(-2)
+    if len(cost) and not bool((row_scale - before).abs().mean() < threshold):
+        _tell_of_missed((plan.sum(dim=-1) - rows).abs().sum(dim=-1), len(cost))
+    return plan
 
 
 def column_step(plan: Tensor, residual: Tensor) -> Tensor:
@@ -282,12 +335,21 @@ def newton(
     Returns:
         ``(n, R, R')``; rows are exact.
     """
+    return _plan(logits, rows, _potentials(logits, rows, columns, potentials, tolerance, iterations))
+
+
+def _finest(logits: Tensor) -> Tensor:
+    """Error ``(n,)`` below which no plan comes: exponents are no finer than their own rounding."""
+    return 8 * torch.finfo(logits.dtype).eps * (1 + logits.abs().amax(dim=(-2, -1)))
+
+
+def _potentials(
+    logits: Tensor, rows: Tensor, columns: Tensor, potentials: Tensor, tolerance: float, iterations: int
+) -> Tensor:
+    """``v`` of `newton`'s plans, ``(n, R')``."""
     solution = potentials.clone()
     active = torch.arange(len(logits), device=logits.device)  # (m,), pairs still on their way; all of them at first
-    everything = logits, rows
-    # Exponents are no finer than their own rounding.
-    floor = 8 * torch.finfo(logits.dtype).eps * (1 + logits.abs().amax(dim=(-2, -1)))
-    limit = floor.clamp(min=tolerance)
+    limit = _finest(logits).clamp(min=tolerance)
     for _ in range(iterations):
         row_potentials = rows.log() - (logits + potentials.unsqueeze(-2)).logsumexp(dim=-1)  # (m, R)
         potentials = columns.log() - (logits + row_potentials.unsqueeze(-1)).logsumexp(dim=-2)  # (m, R')
@@ -305,7 +367,7 @@ def newton(
             )
         if not len(active):
             break
-    return _plan(*everything, solution)
+    return solution
 
 
 def _plan(logits: Tensor, rows: Tensor, potentials: Tensor) -> Tensor:
@@ -353,7 +415,7 @@ def scale(
         error = (before * sums[-1] - columns).abs().sum(dim=0)  # (m,)
         row_scales.index_copy_(0, active, row_scale.T)
         column_scales.index_copy_(0, active, column_scale.T)
-        unsettled = (error > tolerance).nonzero().squeeze(1)  # positions in ``active``
+        unsettled = (~(error <= tolerance)).nonzero().squeeze(1)  # positions in ``active``; also of NaN
         if not len(unsettled) or start + CYCLE >= iterations:
             return row_scales, column_scales, active.index_select(0, unsettled)
         column_scale = column_scale * _remainder(columns, *sums)

@@ -37,7 +37,9 @@ Prepare = Callable[[Image.Image], Image.Image]
 
 def fixed_keys(view: View) -> dict[str, Any]:
     """The keys of a view that say what it does before anything random happens; all of it, where nothing does."""
-    resized = {"resize_px": view.resize_px}
+    resized: dict[str, Any] = {"resize_px": view.resize_px}
+    if view.resize_px and view.interpolation != "bilinear":
+        resized["interpolation"] = view.interpolation
     return resized if isinstance(view, TrainingView) else resized | {"crop_px": view.crop_px}
 
 

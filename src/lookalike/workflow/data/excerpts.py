@@ -26,7 +26,7 @@ from scipy.io import savemat
 from lookalike.base.checks import require_known
 from lookalike.base.files import replacing
 from lookalike.base.paths import project_root
-from lookalike.workflow.data.hierarchy import class_key
+from lookalike.workflow.data.hierarchy import matched
 from lookalike.workflow.data.pictures import read_picture
 from lookalike.workflow.data.readers import cars, cub
 from lookalike.workflow.data.readers.annotations import read_comma_rows, read_rows, required
@@ -61,11 +61,12 @@ def cub100(root: Path) -> Iterator[Member]:
     frame = cub.read(_all_classes("cub", 200), root)
     _require_boxes(frame, root / cub.TOP / "bounding_boxes.txt")
     species = (project_root() / "params" / "overlays" / "birds_species.txt").read_text(encoding="utf-8").split()
-    of_class = dict(iter(frame.groupby(frame["class_name"].map(class_key))))
+    of_class = {str(name): own for name, own in frame.groupby("class_name")}
+    meant = matched(species, of_class, loosened=True)
     images, labels = [], []
     for number, name in enumerate(species, start=1):
-        require_known(f"{root}, species", class_key(name), of_class)
-        for row in of_class[class_key(name)].to_dict("records"):
+        require_known(f"{root}, species", meant.get(name, name), of_class)
+        for row in of_class[meant[name]].to_dict("records"):
             images.append(f"{number:03d}.{name}/{Path(row['path']).name}")
             labels.append(number)
             picture = read_picture(root / row["path"]).crop(_box(row))

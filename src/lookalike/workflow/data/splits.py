@@ -85,7 +85,7 @@ def read_layout(specification: Dataset, root: Path) -> pd.DataFrame:
     attributes = {**frame.attrs, "classes": [told(str(role), names) for role, names in classes.items()]}
     if (hierarchy := hierarchy_path(specification, root)) is not None:
         labelled = frame[frame["role"] != UNLABELLED]
-        coarse = coarse_labels(labelled, read_hierarchy(hierarchy))
+        coarse = coarse_labels(labelled, read_hierarchy(hierarchy), loosened=specification.layout == "cars")
         frame = frame.join(coarse.reindex(frame.index, fill_value=NO_LABEL))
     _check_levels(specification, frame)
     ordered = [column for start in COLUMNS for column in frame.columns if column.startswith(start)]

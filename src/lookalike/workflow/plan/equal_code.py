@@ -17,13 +17,12 @@ from lookalike.base.paths import project_root
 from lookalike.base.text import counted
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.plan.results import REFERENCE
+from lookalike.workflow.plan.results import CALL, REFERENCE
 from lookalike.workflow.plan.reuse import EQUAL_CODE, OF_CODE, Equal, differs, read_equal
 from lookalike.workflow.running.records import decided_by
 from lookalike.workflow.running.versions import commit, has_changes
 from lookalike.workflow.settings.call import configuration
 
-CALL = "call.json"  # beside committed results, the overlays or the scale that they were made with
 WITHOUT_FILES = ("settings", "reads")  # what else decides metrics and can be told without pictures and weights
 
 

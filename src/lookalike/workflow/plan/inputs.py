@@ -36,22 +36,14 @@ class Inputs:
 
     Args:
         plan: of the call.
-        made_of: input files that Snakemake made a file of, ``None`` for a file that it has not made.
-        makes_anew: whether the call asks for evaluations again that are committed.
 
     A name that does not exist is a ``ValueError`` with the nearest one, a run that cannot be likewise.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        made_of: Callable[[str], list[str] | None] = lambda file: None,
-        makes_anew: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.made_of = made_of
         self.results_folder = f"results/{plan.folder}"
-        self._reference = Reference(plan, self.today, makes_anew)
+        self._reference = Reference(plan, self.today)
         self.reference_folder = self._reference.folder
         self._wanted: set[tuple[str, str]] = set()
         self._rated: set[tuple[str, str]] = set()
@@ -59,6 +51,13 @@ class Inputs:
         self._makers: dict[tuple[str, str, str], dict[str, str]] = {}
         self._splits: dict[tuple[str, ...], dict[str, str]] = {}
         self._codes: dict[tuple[tuple[str, ...], str, str, str | None], str] = {}
+
+    @property
+    def notices(self) -> list[str]:
+        """What a call says before its first job, also of metrics that it reads in place of making them."""
+        folder = self.reference_folder
+        read = f"{folder}: metrics that fit are read there, not made; `--config suffix=again` makes all anew"
+        return [*self.plan.notices, *([read] if self._reference.is_there else [])]
 
     def code(self, *entry_points: str, stage: str | None = "evaluate") -> Callable[[Any], str]:
         """Digest of the code behind a rule, for the parts that a job's recipe names up to a stage."""
@@ -69,6 +68,11 @@ class Inputs:
             return code_digest(entry_points, self.specification(wildcards) if hasattr(wildcards, "dataset") else None)
 
         return digest
+
+    @property
+    def call(self) -> dict[str, Any]:
+        """Scale and overlays that a command makes the same plan of."""
+        return ({} if self.plan.is_overlay else {"scale": self.plan.scale}) | {"overlays": list(self.plan.overlays)}
 
     @property
     def start(self) -> Start:
@@ -220,14 +224,8 @@ class Inputs:
         return "|".join(missing) or "(?!)"
 
     def download(self, wildcards: Any) -> str | list[str]:
-        """Record of the download that a job's split follows.
-
-        Nothing where nothing is downloaded. Nothing either for a split that is there and was made before splits read
-        the record: Snakemake would take it for a new input, and make the split and every training on it again.
-        """
-        manifest = self.manifest(wildcards)
-        is_older = self.made_of(manifest) == [] and (project_root() / manifest).is_file()
-        return self.record(wildcards) if self.dataset(wildcards).is_downloaded and not is_older else []
+        """Record of the download that a job's split follows; nothing where nothing is downloaded."""
+        return self.record(wildcards) if self.dataset(wildcards).is_downloaded else []
 
     def broken_pictures(self, wildcards: Any) -> str:
         """What a job's split does about a picture that cannot be read."""

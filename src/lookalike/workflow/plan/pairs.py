@@ -38,12 +38,17 @@ def untested(plan: Plan, pair: Compared) -> list[str]:
     return outside(apart(*sides), (*pair.under_test, *OF_EACH))
 
 
+def besides(plan: Plan, pair: Compared) -> list[str]:
+    """What the paper's own baseline differs in here besides what is tested."""
+    keys = untested(plan, pair)
+    return [name for name in pair.as_in_paper if outside(keys, [name]) != keys]
+
+
 def as_in_paper_notes(plan: Plan, pairs: Iterable[Compared]) -> list[str]:
     """Notes on rows whose baseline differs, as the paper's own does, in more than what is tested."""
     notes: dict[str, None] = {}
     for pair in pairs:
-        keys = untested(plan, pair)
-        if named := [name for name in pair.as_in_paper if outside(keys, [name]) != keys]:
+        if named := besides(plan, pair):
             changed, baseline = pair.labels
             more = " and ".join(named)
             notes[f"As in the paper, {changed} differs from {baseline} in {more} besides what is tested."] = None

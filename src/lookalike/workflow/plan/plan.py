@@ -16,7 +16,7 @@ from lookalike.methods import METHODS
 from lookalike.metrics.names import of_table
 from lookalike.workflow.plan.checks import IncompatibleError, check_recipe, right
 from lookalike.workflow.plan.on_data import RecipesOnData
-from lookalike.workflow.plan.pairs import Compared, as_in_paper_notes
+from lookalike.workflow.plan.pairs import Compared, as_in_paper_notes, besides
 from lookalike.workflow.plan.rates import kind_of, rates_note
 from lookalike.workflow.plan.recipes import part_of
 from lookalike.workflow.plan.scales import HELD_OUT, SECOND, TABLES_OF_OVERLAY, Dataset, cut_offs, half_of_seed
@@ -56,6 +56,7 @@ class Plan(RecipesOnData):
         self.trials_as_printed = call.seeds == "paper"
         self.seeds = [0] if call.seeds == "paper" else call.seeds
         self.tracking, self.mixed, self.suffix = call.tracking, call.mixed, call.suffix
+        self.missing = call.missing
         self.holds_out = call.selection == "held_out"
         self.picture_cache = call.picture_cache
         self.decoded_gb = call.decoded_gb
@@ -180,7 +181,9 @@ class Plan(RecipesOnData):
         if entry.terms:
             remarks += terms_notes(rows)
         remarks += constant_note(rows)
-        remarks += as_in_paper_notes(self, self.pairs_of(name))
+        pairs = self.pairs_of(name)
+        remarks += as_in_paper_notes(self, pairs)
+        found = {(pair.labels[0], pair.changed, key) for pair in pairs for key in besides(self, pair)}
         kinds = [(row.label, kind) for row in rows if (kind := kind_of(row.train))]
         if self._chosen_rates and kinds:
             remarks.append(rates_note(self.rates_of, kinds, self._chosen_rates))
@@ -188,7 +191,12 @@ class Plan(RecipesOnData):
             remarks.append(HALVES)
         metrics = of_table(entry.metrics, cut_offs(dataset.about for dataset in self.datasets_of(name)))
         selected = {"checkpoint": "selected"} if self.holds_out else {}
-        return entry.model_copy(update={"metrics": metrics, "remarks": remarks, **selected})
+        marked = []
+        for row in entry.rows:
+            own = [key for key in row.as_in_paper if (row.label, row.recipe, key) in found]
+            stated = {key: value for key, value in row.dump().items() if key != "as_in_paper"}
+            marked.append(type(row)(**stated, **({"as_in_paper": own} if own else {})))
+        return entry.model_copy(update={"metrics": metrics, "remarks": remarks, "rows": marked, **selected})
 
     def pairs_of(self, table: str) -> list[Compared]:
         """Rows of a table beside those that they are held against, on each data set that both are of."""

@@ -8,6 +8,7 @@ from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.timings import timing_pattern
 
 REFERENCE = "results/reference"
+CALL = "call.json"  # beside committed results, the scale or the overlays that they were made with
 # Kind of file: the stage whose settings name it, its folder and its ending.
 KINDS = {
     "model": ("train", "models", ".safetensors"),

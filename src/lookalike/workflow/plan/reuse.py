@@ -1,7 +1,7 @@
 """Committed evaluations that a call reads in place of making them, and what tells results of other code or settings.
 
 They lie below ``results/reference/<scale>``, without their models, and no call writes there but one of
-the target ``reference``. So a study goes on on another machine from what its repository holds.
+the target ``adopt``. So a study goes on on another machine from what its repository holds.
 
 Rows that share a training are compared pair by pair, so they are read there together or not at all: where one of them
 is missing, or is made here, all are made of the model of this machine.
@@ -10,9 +10,9 @@ is missing, or is made here, all are made of the model of this machine.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import NamedTuple
 
 from lookalike.base.paths import project_root
@@ -20,9 +20,6 @@ from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import REFERENCE, Stored, result_pattern, scoring_of, training_of
 from lookalike.workflow.running.records import decided_by
 
-# Rules that make what an evaluation rests on, and folders of their results: who asks for one again wants others.
-BEHIND = ("download", "split", "pictures", "hold_out", "select", "train", "evaluate")
-FOLDERS = ("models", "metrics")
 # What can differ, by the digest that tells it; the first is the one that results of any age have.
 MADE_BY = {
     "code": "older code",
@@ -86,39 +83,31 @@ def differs(said: Mapping[str, str], today: Mapping[str, str]) -> str:
     return ""
 
 
-def asks_again(named: Iterable[str]) -> bool:
-    """Whether rules or files that a call asks for again, whatever there is, are of evaluations or behind them."""
-    return any(name in BEHIND or {*PurePath(name).parts[:-1]} & {*FOLDERS} for name in named)
-
-
 class Reference:
     """Which evaluations of a call are read from the committed ones.
 
     Args:
         plan: what the call runs.
         today: digests of what decides metrics now, by recipe, data set and seed.
-        makes_anew: whether the call asks for evaluations again, as `asks_again` says.
     """
 
-    def __init__(
-        self, plan: Plan, today: Callable[[str, str, int], Mapping[str, str]], makes_anew: Callable[[], bool]
-    ) -> None:
+    def __init__(self, plan: Plan, today: Callable[[str, str, int], Mapping[str, str]]) -> None:
         self.folder = f"{REFERENCE}/{plan.folder}"
-        self._plan, self._today, self._makes_anew = plan, today, makes_anew
+        self._plan, self._today = plan, today
         self._sharing: dict[Stored, set[Stored]] = {}
         self._fits: dict[Stored, bool] = {}
 
     @cached_property
-    def _is_there(self) -> bool:
+    def is_there(self) -> bool:
         """Whether anything is committed, which most scales need no plan to deny."""
         return (project_root() / self.folder / "metrics").is_dir()
 
     def has(self, recipe: str, dataset: str, seed: int) -> bool:
         """Whether the evaluations of a run and of those that share its training are there and fit, none made here."""
-        if not self._is_there or self._plan.last_stage(recipe) != "evaluate":
+        if not self.is_there or self._plan.last_stage(recipe) != "evaluate":
             return False
         own = scoring_of(self._plan, recipe, dataset, seed)
-        if not self._file(self.folder, "evaluation", own).is_file() or self._makes_anew():
+        if not self._file(self.folder, "evaluation", own).is_file():
             return False
         sharing = self._evaluations().get(training_of(self._plan, *own), set())
         return all(self._is_fit(each) for each in {own, *sharing})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from math import sqrt
 from pathlib import Path
@@ -15,9 +17,11 @@ from numpy.typing import NDArray
 
 from lookalike.base.checks import require_known
 from lookalike.base.files import read_json, replacing, write_text
+from lookalike.base.paths import project_root
 from lookalike.methods import METHODS
 from lookalike.metrics.names import OF_ATTENTION, ON_OBJECT, ON_TRAINING, REPORTED
 from lookalike.workflow.plan.on_data import START
+from lookalike.workflow.plan.pairs import Compared, besides
 from lookalike.workflow.plan.rates import COMPARED
 from lookalike.workflow.plan.scales import half_of_seed, measured_metrics
 from lookalike.workflow.report.by_class import SAME, class_means
@@ -27,16 +31,19 @@ from lookalike.workflow.report.statistics.claim import (
     LOOKS_AT_HALVES,
     PRIMARY,
     RATES,
+    SECOND,
     Direction,
     Judged,
     Quantifier,
     Row,
     judge,
 )
-from lookalike.workflow.report.statistics.crossed import Crossed, Estimate, deviations
+from lookalike.workflow.report.statistics.crossed import Crossed, Estimate, deviations, variances
 from lookalike.workflow.report.statistics.decisions import margin_of
-from lookalike.workflow.report.statistics.verdict import OF_CLAIMS, counted
+from lookalike.workflow.report.statistics.moderated import estimated_prior, moderated
+from lookalike.workflow.report.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.workflow.report.tables.layout import DASH
+from lookalike.workflow.report.tolerance import OF_RP
 from lookalike.workflow.settings.datasets import Dataset
 from lookalike.workflow.settings.files import dataset_names, read, read_entries
 from lookalike.workflow.settings.layers import Tree
@@ -50,12 +57,15 @@ if TYPE_CHECKING:
 
 FILE = "params/claims.yaml"
 ROUNDED = 1e-5  # classes are written with six digits
-ROW = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline"]
+ROW = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline", "besides", "decides"]
 BEFORE = ["claim", "dataset", "changed", "baseline"]  # by which a file of the rule before names a row
 SIDES = ("changed", "baseline")
+READ = (*SIDES, "learned", "started")
 INTERVAL = ["difference", "low", "high"]
-RP = [f"rp_{name}" for name in INTERVAL]
-CLAIM = ["claim", "quantifier", "verdict", "regardless", "error", "seeds", *INTERVAL]
+PREFIXES = ("", OF_RP)  # of the columns of both verdicts: by the claim's metric, and by RP beside R@1
+OF_ROW = [*INTERVAL, "seeds_error", "seeds_freedom", "level", "seeds", "verdict"]
+OF_CLAIM = ["verdict", "error", "seeds", *INTERVAL]
+CLAIM = ["claim", "quantifier", "regardless", *(f"{prefix}{name}" for prefix in PREFIXES for name in OF_CLAIM)]
 OF_ROWS = {"every": "in every row", "mean": "in the mean of rows", "some": "in some rows"}
 Stated = Mapping[str, Claim]  # entries of `FILE` by name
 
@@ -74,6 +84,15 @@ class Comparison:
     learners: tuple[str, ...]
     """Recipes that have to have learned: the baseline, or what both sides are without their disturbance."""
     seed: int
+    besides: str = ""
+    """Keys in which the baseline, as the paper's own does, differs from the changed recipe besides what is tested."""
+    decides: bool = True
+    """Whether its claim follows from it: not from a pair as in the paper where a clean one stands."""
+
+    @property
+    def pool(self) -> tuple[str, str]:
+        """Whose comparisons tell of each other's seeds."""
+        return self.dataset, self.network
 
     def read(self, side: str) -> list[tuple[str, str]]:
         """Kind of file and recipe of all that is read: of ``changed`` and ``baseline`` what is claimed about, of the
@@ -100,7 +119,7 @@ class Claims:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self.stated = read_claims(evidence.plan)
-        self._runs = claim_runs(evidence.plan, self.stated)
+        self._asked = claim_runs(evidence.plan, self.stated)
 
     def files(self, side: str) -> Callable[[Any], list[str]]:
         """Files of all runs in order, of a side of `Comparison.read`."""
@@ -118,17 +137,38 @@ class Claims:
     @property
     def datasets(self) -> list[str]:
         """Those with claims."""
-        return sorted({run.dataset for run in self._runs})
+        return sorted({run.dataset for run in self._asked})
+
+    @cached_property
+    def _runs(self) -> list[Comparison]:
+        """All that claims are held against, without rows that are not run."""
+        return [run for run in self._asked if replace(run, seed=0) not in self._left]
+
+    @cached_property
+    def _left(self) -> list[Comparison]:
+        """Rows, each as of seed 0, that want a training that is not there, in a call that is to say so."""
+        wanting = (run for run in self._asked if self._evidence.plan.missing == "say" and self._wants_training(run))
+        return list(dict.fromkeys(replace(run, seed=0) for run in wanting))
+
+    def _wants_training(self, run: Comparison) -> bool:
+        inputs, plan = self._evidence.inputs, self._evidence.plan
+        for kind, recipe in (each for side in READ for each in run.read(side)):
+            named = recipe, run.dataset, run.seed
+            there = inputs.stored(kind, *named), inputs.made("model", *named)
+            learns = plan.settings(recipe, run.dataset).train.loss is not None
+            if learns and not any((project_root() / file).is_file() for file in there):
+                return True
+        return False
+
+    def not_run(self, wildcards: Any) -> list[Tree]:
+        """Rows that are said to be not run, as `runs`."""
+        return [asdict(run) for run in self._left]
 
     def models(self, wildcards: Any) -> list[tuple[str, int]]:
         """Recipe and seed of all models of a data set that claims or the comparison speak of."""
         plan, dataset = self._evidence.plan, wildcards.dataset
         recipes = {
-            recipe
-            for run in self._runs
-            if run.dataset == dataset
-            for side in ("changed", "baseline", "learned", "started")
-            for _, recipe in run.read(side)
+            recipe for run in self._runs if run.dataset == dataset for side in READ for _, recipe in run.read(side)
         }
         if COMPARED in plan.known_tables:
             compared = plan.runs_of(COMPARED)
@@ -142,7 +182,7 @@ class Claims:
 
     def runs(self, wildcards: Any, input: Any) -> list[Tree]:
         """The runs that claims are held against, without their files; refuses results of older code."""
-        for side in ("changed", "baseline", "learned", "started"):
+        for side in READ:
             recipes = [(recipe, run.dataset, run.seed) for run in self._runs for _, recipe in run.read(side)]
             self._evidence.check_results(getattr(input, side), recipes)
         return [asdict(run) for run in self._runs]
@@ -169,7 +209,7 @@ def read_claims(plan: Plan) -> dict[str, Claim]:
 
 
 def claim_runs(plan: Plan, claims: Stated) -> list[Comparison]:
-    """One entry per claim, data set of this scale, pair and seed.
+    """One entry per claim, data set of this scale that has its metric, pair and seed.
 
     Args:
         plan: of this call; its seeds are taken if there are at least two.
@@ -178,24 +218,32 @@ def claim_runs(plan: Plan, claims: Stated) -> list[Comparison]:
     Raises:
         ValueError: for a pair that cannot run at this scale, or a metric that one of its recipes does not measure.
     """
-    pairs = [
-        (name, claim, published, dataset.name, pair)
+    held = [
+        (name, claim, published, dataset.name)
         for name, claim in claims.items()
         for published in claim.datasets
         for dataset in plan.datasets.values()
-        if dataset.stands_for == published
-        for pair in claim.pairs
+        if dataset.stands_for == published and claim.metric in {*OF_ATTENTION, *measured_metrics([dataset.about])}
     ]
     comparisons = []
-    for name, claim, published, dataset, pair in pairs:
-        learners = tuple(pair.undisturbed) or (pair.baseline,)
-        for recipe in (pair.changed, pair.baseline, *learners, *(f"{START}{learner}" for learner in learners)):
-            plan.check_run(recipe, dataset)
-        for recipe in (pair.changed, pair.baseline):
-            _check_measured(plan.settings(recipe, dataset), claim.metric, recipe, f"{FILE}, {name}.metric")
-        network = plan.settings(pair.baseline, dataset).train.backbone.name
-        sides = claim.metric, published, dataset, network, pair.changed, pair.baseline
-        comparisons += [Comparison(name, *sides, learners, seed) for seed in plan.several_seeds]
+    for name, claim, published, dataset in held:
+        pairs = []
+        for pair in claim.pairs:
+            learners = tuple(pair.undisturbed) or (pair.baseline,)
+            for recipe in (pair.changed, pair.baseline, *learners, *(f"{START}{learner}" for learner in learners)):
+                plan.check_run(recipe, dataset)
+            for recipe in (pair.changed, pair.baseline):
+                _check_measured(plan.settings(recipe, dataset), claim.metric, recipe, f"{FILE}, {name}.metric")
+            network = plan.settings(pair.baseline, dataset).train.backbone.name
+            sides = pair.changed, pair.baseline
+            own = ", ".join(besides(plan, Compared(*sides, dataset, claim.under_test, pair.as_in_paper)))
+            pairs.append(Comparison(name, claim.metric, published, dataset, network, *sides, learners, 0, own))
+        stand_beside = not all(pair.besides for pair in pairs)
+        comparisons += [
+            replace(pair, seed=seed, decides=not (pair.besides and stand_beside))
+            for pair in pairs
+            for seed in plan.several_seeds
+        ]
     return comparisons
 
 
@@ -208,25 +256,20 @@ def _check_measured(settings: Recipe, metric: str, recipe: str, place: str) -> N
         raise ValueError(f"{place}: {metric} needs embed.training_pictures, which recipe {recipe} does not set")
 
 
-def judged_by(metric: str) -> tuple[str, ...]:
-    """Metrics that judge a claim about one: both primary ones where it is the first of them, under whatever name."""
-    return PRIMARY if SAME.get(metric, metric) == PRIMARY[0] else (metric,)
-
-
 @dataclass(frozen=True)
 class Measured:
     """A row of a claim as measured.
 
     Attributes:
         run: what was compared, of whatever seed.
-        row: the differences in percent points.
+        rows: its differences by the prefix of their columns.
         sides: by side what each seed reached of the claim's metric, in percent.
         start: R@1 in percent before training, of what has to have learned the least certain.
         gain: what training added to it.
     """
 
     run: Comparison
-    row: Row
+    rows: Mapping[str, Row]
     sides: Mapping[str, NDArray[np.float64]]
     start: float
     gain: Estimate
@@ -244,6 +287,7 @@ def claims(
     started: Sequence[str],
     output: str,
     verdicts: str,
+    not_run: Sequence[Tree] = (),
     before: str = "",
 ) -> None:
     """Write the verdict on every claim as CSV and Markdown.
@@ -261,6 +305,7 @@ def claims(
         started: the same before any training.
         output: CSV to write, with every row; ``.md`` beside it is for readers.
         verdicts: CSV to write, with every claim.
+        not_run: rows that nothing was measured of, as ``runs``, each once: it says so, and still counts.
         before: CSV with what the rule before said of rows that are older than this rule, if there are any.
 
     Raises:
@@ -270,7 +315,8 @@ def claims(
     stated = {name: checked(Claim, claim, name) for name, claim in claims.items()}
     rows = list(measured(runs, changed, baseline, zip(learned, started, strict=True)))
     looks = LOOKS_AT_HALVES if crossed else LOOKS
-    of_rows, of_claims = judged(stated, rows, looks)
+    left = [Comparison(**{**run, "learners": tuple(run["learners"])}) for run in not_run]
+    of_rows, of_claims = with_left(stated, *judged(stated, rows, looks, left), left)
     if before:
         said = pd.read_csv(before).rename(columns={"verdict": "before"})
         of_rows = of_rows.merge(said, "left", BEFORE, validate="one_to_one")
@@ -287,21 +333,58 @@ def measured(
     """Rows of all claims in order, of files as for `claims`; models are those that have to have learned."""
     compared = [Comparison(**{**run, "learners": tuple(run["learners"])}) for run in runs]
     of_models = [[next(models) for _ in run.learners] for run in compared]
-    sides = zip(compared, changed, baseline, of_models, strict=True)
-    for run, group in groupby(sides, lambda side: replace(side[0], seed=0)):
-        of_seed, first, second, of_seeds = zip(*group, strict=True)
+    gains = _gains(compared, of_models)
+    for run, group in groupby(zip(compared, changed, baseline, strict=True), lambda side: replace(side[0], seed=0)):
+        of_seed, first, second = zip(*group, strict=True)
         seeds = [each.seed for each in of_seed]
         if run.metric == ON_OBJECT and not all(ON_OBJECT in read_json(file)[REPORTED] for file in (*first, *second)):
             continue
-        gains = []
-        for of_learner in zip(*of_seeds, strict=True):
-            after, before = zip(*of_learner, strict=True)
-            gains.append((differences(after, before, PRIMARY[0], seeds).estimate(), _values(before, PRIMARY[0]).mean()))
-        gain, start = min(gains, key=lambda each: _least(each[0]))
-        metrics = {metric: differences(first, second, metric, seeds) for metric in judged_by(run.metric)}
-        row = Row(run.changed, run.baseline, f"{run.dataset}, {run.network}", metrics, rule.learned(gain))
+        gain, start = min((gains[(*run.pool, name)] for name in run.learners), key=lambda each: _least(each[0]))
+        own = SAME.get(run.metric, run.metric)
+        metrics = {"": own, OF_RP: SECOND} if own == PRIMARY else {"": own}
+        rows = {
+            prefix: Row(
+                run.changed,
+                run.baseline,
+                ", ".join(run.pool),
+                metric,
+                differences(first, second, metric, seeds),
+                rule.learned(gain),
+            )
+            for prefix, metric in metrics.items()
+        }
         sides_of = {"changed": _values(first, run.metric), "baseline": _values(second, run.metric)}
-        yield Measured(run, row, sides_of, float(start), gain)
+        yield Measured(run, rows, sides_of, start, gain)
+
+
+def _gains(
+    compared: Sequence[Comparison], models: Sequence[Sequence[tuple[str, str]]]
+) -> dict[tuple[str, str, str], tuple[Estimate, float]]:
+    """By data set, network and learner what training adds to R@1, and R@1 before, in percent.
+
+    How much seeds vary is told by all learners of a data set and network, as it is of the rows of a metric. Starts that
+    reach the same are one.
+
+    Args:
+        compared: runs of all claims.
+        models: of each the files of its learners, after training and before.
+    """
+    files: dict[tuple[str, str], dict[str, dict[int, tuple[str, str]]]] = {}
+    for run, of_run in zip(compared, models, strict=True):
+        for name, pair in zip(run.learners, of_run, strict=True):
+            files.setdefault(run.pool, {}).setdefault(name, {})[run.seed] = pair
+    found = {}
+    for pool, of_pool in files.items():
+        told, starts = [], []
+        for of_seeds in of_pool.values():
+            after, before = zip(*of_seeds.values(), strict=True)
+            gain = differences(after, before, PRIMARY, list(of_seeds))
+            told.append(variances(gain.differences, gain.weights))
+            starts.append(_values(before, PRIMARY))
+        prior = estimated_prior(told, [(name, str(start)) for name, start in zip(of_pool, starts, strict=True)])
+        for name, own, start in zip(of_pool, told, starts, strict=True):
+            found[*pool, name] = moderated(own, prior), float(start.mean())
+    return found
 
 
 def differences(changed: Sequence[str], baseline: Sequence[str], metric: str, seeds: Sequence[int]) -> Crossed:
@@ -378,61 +461,117 @@ def _values(paths: Sequence[str], metric: str) -> NDArray[np.float64]:
     return 100 * np.array([float(values[metric]) for values in found])
 
 
-def judged(stated: Stated, rows: Sequence[Measured], looks: Sequence[int] = LOOKS) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Verdicts on rows and on claims, decided together.
+def judged(
+    stated: Stated, rows: Sequence[Measured], looks: Sequence[int] = LOOKS, left: Sequence[Comparison] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Verdicts on rows and on claims: about R@1, by RP beside, and about other numbers, each a family of its own.
 
     Args:
         stated: entries of ``params/claims.yaml`` by name.
         rows: of all claims.
         looks: as for `judge`.
+        left: rows that are not run.
 
     Returns:
-        A row per `Measured`: mean and deviation of both sides are of all seeds; differences, that of RP beside it where
-        both judge, and their intervals of one ``level`` are of those that were judged; ``gain_low`` is the one-sided
-        bound of what training added to the start. And a row per claim, with the verdict ``regardless`` of what has
-        learned, and an interval where it is the mean that is claimed. All in percent and percent points.
+        A row per `Measured`: mean and deviation of both sides are of all seeds; `OF_ROW` are of those that were judged,
+        and again by RP where that judges, too; ``gain_low`` is the one-sided bound of what training added to the start.
+        And a row per claim that a pair decides: `OF_CLAIM` by both metrics, with an interval where it is the mean that
+        is claimed, and the verdict ``regardless`` of what has learned. All in percent and percent points.
     """
-    own = [list(each) for _, each in groupby(rows, lambda row: row.run.claim)]
-    claims = [stated[each[0].run.claim] for each in own]
-    asked = [
-        rule.Claim([each.row for each in of_claim], Quantifier(claim.quantifier), Direction(claim.direction))
-        for claim, of_claim in zip(claims, own, strict=True)
-    ]
-    found = judge(asked, looks)
-    always = [replace(each, rows=[replace(row, tested=True) for row in each.rows]) for each in asked]
-    regardless = judge(always, looks)
-    of_rows = [
-        _row_cells(each, told, claim.direction, place)
-        for claim, of_claim, told in zip(claims, own, found, strict=True)
-        for place, each in enumerate(of_claim)
-    ]
+    units = _units(rows)
+    found = {prefix: _verdicts(stated, rows, units, prefix, looks, left) for prefix in PREFIXES}
+    tested = [replace(each, rows={"": replace(each.rows[""], tested=True)}) for each in rows]
+    regardless = _verdicts(stated, tested, units, "", looks, left)
+    of_rows: dict[int, dict[str, Any]] = {}
+    of_claims: list[dict[str, Any]] = []
+    for number, unit in enumerate(units):
+        run, told = rows[unit[0]].run, {prefix: found[prefix].get(number) for prefix in PREFIXES}
+        claim = stated[run.claim]
+        of_rows |= {place: _row_cells(rows[place], told, claim.direction, own) for own, place in enumerate(unit)}
+        if run.decides:
+            cells = {"claim": run.claim, "quantifier": claim.quantifier, "regardless": regardless[number].verdict}
+            of_claims.append(cells | {key: cell for each in told.items() for key, cell in _claim_cells(*each).items()})
+    ordered = [of_rows[place] for place in sorted(of_rows)]
+    return pd.DataFrame(ordered, columns=None if ordered else [*ROW, *OF_ROW]), pd.DataFrame(of_claims, columns=CLAIM)
+
+
+def _units(rows: Sequence[Measured]) -> list[list[int]]:
+    """Places of rows that are judged together: those that decide a claim, and by itself each that stands beside."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for place, each in enumerate(rows):
+        found.setdefault((each.run.claim, -1 if each.run.decides else place), []).append(place)
+    return list(found.values())
+
+
+def _verdicts(
+    stated: Stated,
+    rows: Sequence[Measured],
+    units: Sequence[Sequence[int]],
+    prefix: str,
+    looks: Sequence[int],
+    left: Sequence[Comparison],
+) -> dict[int, Judged]:
+    """By number of the unit what a metric says of it, decided with all others about the same kind of number."""
+    families: dict[bool, dict[int, rule.Claim]] = {}
+    silent = Counter(each.claim for each in left if each.decides)
+    alone = set(silent)  # claims of which nothing is run, each of which counts in its family
+    for number, unit in enumerate(units):
+        own, run = [rows[place].rows for place in unit], rows[unit[0]].run
+        claim = stated[run.claim]
+        alone -= {run.claim} if run.decides else set()
+        if prefix in own[0]:
+            families.setdefault(_is_primary(claim.metric), {})[number] = rule.Claim(
+                [each[prefix] for each in own],
+                Quantifier(claim.quantifier),
+                Direction(claim.direction),
+                silent[run.claim] if run.decides else 0,
+            )
+    others = Counter(_is_primary(stated[name].metric) for name in alone)
+    return {
+        number: told
+        for kind, family in families.items()
+        for number, told in zip(family, judge(list(family.values()), looks, silent=others[kind]), strict=True)
+    }
+
+
+def _is_primary(metric: str) -> bool:
+    """Whether a claim about a metric is one about the primary one, under whatever name."""
+    return SAME.get(metric, metric) == PRIMARY
+
+
+def with_left(
+    stated: Stated, rows: pd.DataFrame, verdicts: pd.DataFrame, left: Sequence[Comparison]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What `judged` gives, and behind the rows of each claim those that are not run, which say nothing but that."""
+    said = {"verdict": Verdict.NOT_RUN}
+    of_rows = [{name: getattr(each, name, stated[each.claim].direction) for name in ROW} | said for each in left]
+    names = {each.claim for each in left} - {*verdicts["claim"]}
     of_claims = [
-        {"claim": of_claim[0].run.claim, "quantifier": claim.quantifier}
-        | {"verdict": told.verdict, "regardless": without.verdict, "error": 100 * told.error, "seeds": told.seeds}
-        | _mean_cells(told, judged_by(claim.metric)[0])
-        for claim, of_claim, told, without in zip(claims, own, found, regardless, strict=True)
+        {"claim": name, "quantifier": stated[name].quantifier, "regardless": Verdict.NOT_RUN} | said for name in names
     ]
-    return pd.DataFrame(of_rows, columns=None if of_rows else [*ROW, "verdict"]), pd.DataFrame(of_claims, columns=CLAIM)
+    return _longer(rows, of_rows, [*stated]), _longer(verdicts, of_claims, [*stated])
 
 
-def _row_cells(each: Measured, found: Judged, direction: str, place: int) -> dict[str, Any]:
-    metrics, estimates = judged_by(each.run.metric), found.estimates[place]
-    error = found.error / len(metrics)  # either of two may decide
-    crossed = each.row.metrics[metrics[0]]
+def _longer(frame: pd.DataFrame, more: Sequence[Tree], order: Sequence[str]) -> pd.DataFrame:
+    """With further lines behind those of their claim; whole numbers stay so beside nothing."""
+    lines: list[dict[Any, Any]] = [*frame.to_dict("records"), *more]
+    lines.sort(key=lambda line: order.index(line["claim"]))
+    whole = dict.fromkeys(frame.select_dtypes("integer"), "Int64")
+    return pd.DataFrame(lines, columns=frame.columns).astype(whole)
+
+
+def _row_cells(each: Measured, found: Mapping[str, Judged | None], direction: str, place: int) -> dict[str, Any]:
+    crossed = each.rows[""].differences
     varying = deviations(crossed.differences, crossed.weights)
     return {
         **{name: getattr(each.run, name, direction) for name in ROW},  # of which a run says all but the direction
         **{f"{side}_mean": values.mean() for side, values in each.sides.items()},
         **{f"{side}_deviation": values.std(ddof=1) for side, values in each.sides.items()},
-        **_interval_cells(INTERVAL, estimates[metrics[0]], error),
-        **(_interval_cells(RP, estimates[metrics[1]], error) if metrics[1:] else dict.fromkeys(RP)),
-        **_seeds_cells("", estimates[metrics[0]]),
-        **(_seeds_cells("rp_", estimates[metrics[1]]) if metrics[1:] else {}),
-        "level": 100 * (1 - error),
-        "seeds": found.seeds,
+        **{
+            f"{prefix}{name}": cell for prefix in PREFIXES for name, cell in _judged_cells(found[prefix], place).items()
+        },
         "queries": np.nan if crossed.weights is None else crossed.weights.sum(),
         "classes": crossed.differences.shape[1],
-        "verdict": found.rows[place],
         "start": each.start,
         "gain": each.gain.mean,
         "gain_low": _least(each.gain),
@@ -440,20 +579,23 @@ def _row_cells(each: Measured, found: Judged, direction: str, place: int) -> dic
     }
 
 
-def _mean_cells(found: Judged, metric: str) -> dict[str, float]:
-    if found.mean:
-        return _interval_cells(INTERVAL, found.mean[metric], found.error)
-    return {"difference": float(np.mean([each[metric].mean for each in found.estimates]))}
-
-
-def _interval_cells(names: Sequence[str], estimate: Estimate, error: float) -> dict[str, float]:
-    return dict(zip(names, [estimate.mean, *estimate.interval(error)], strict=True))
-
-
-def _seeds_cells(prefix: str, estimate: Estimate) -> dict[str, float]:
-    """Error of a mean over seeds alone, and its degrees of freedom: how far other seeds lie on the same classes."""
+def _judged_cells(found: Judged | None, place: int) -> dict[str, Any]:
+    """`OF_ROW`; the error is that of a mean over seeds alone: how far other seeds lie on the same classes."""
+    if found is None:
+        return dict.fromkeys(OF_ROW)
+    estimate = found.estimates[place]
     variance, freedom = estimate.parts[0]
-    return {f"{prefix}seeds_error": sqrt(variance), f"{prefix}seeds_freedom": freedom}
+    of_seeds = sqrt(variance), freedom, 100 * (1 - found.error), found.seeds, found.rows[place]
+    return dict(zip(OF_ROW, [estimate.mean, *estimate.interval(found.error), *of_seeds], strict=True))
+
+
+def _claim_cells(prefix: str, found: Judged | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    mean = found.mean
+    told = [mean.mean, *mean.interval(found.error)] if mean else [np.mean([each.mean for each in found.estimates])]
+    cells = dict(zip(OF_CLAIM, [found.verdict, 100 * found.error, found.seeds, *told], strict=False))
+    return {f"{prefix}{name}": cell for name, cell in cells.items()}
 
 
 def _least(gain: Estimate) -> float:
@@ -467,26 +609,25 @@ def markdown(stated: Stated, rows: pd.DataFrame, verdicts: pd.DataFrame, *, scal
     parts = ["# What the papers claim, and what was measured here", _notes(rows, verdicts, scale, looks)]
     parts += [_table(_counts(stated, verdicts)), _table(lines)]
     for name, claim in stated.items():
-        printed = {(pair.changed, pair.baseline): pair.as_in_paper for pair in claim.pairs}
-        own = [_row_line(row, printed) for _, row in rows[rows["claim"] == name].iterrows()]
+        own = [_row_line(row) for _, row in rows[rows["claim"] == name].iterrows()]
         asked = f"{claim.says} ({claim.place}.) Claimed: {_claimed(claim)}."
-        told = f"**{verdicts['verdict'][name].capitalize()}.** " if own else ""
+        told = f"**{verdicts['verdict'][name].capitalize()}.** " if name in verdicts.index else ""
         parts += [f"## {name}", f"{told}{asked}", _table(own) if own else "Not tested: no data."]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(lines: Sequence[Mapping[str, str]]) -> str:
-    return pd.DataFrame(lines).to_markdown(index=False, disable_numparse=True)
+    return pd.DataFrame(lines).fillna(DASH).to_markdown(index=False, disable_numparse=True)
 
 
 def _counts(stated: Stated, verdicts: pd.DataFrame) -> list[dict[str, str]]:
-    """How many claims have each verdict: those that either sign fulfils apart, with and without the starts."""
+    """How many claims have each verdict: those that either sign fulfils apart, with and without the starts, by RP."""
     kinds = {"of one sign": Direction.DIFFERENT.__ne__, "that either sign fulfils": Direction.DIFFERENT.__eq__}
     return [
         {"claims": f"{kind}{words}"} | {each: str(count) for each, count in counted(own, OF_CLAIMS).items()}
         for kind, is_of in kinds.items()
-        for column, words in (("verdict", ""), ("regardless", ", whatever has learned"))
-        for own in [verdicts[column][[is_of(stated[name].direction) for name in verdicts.index]]]
+        for column, words in (("verdict", ""), ("regardless", ", whatever has learned"), (f"{OF_RP}verdict", ", by RP"))
+        for own in [verdicts[column][[is_of(stated[name].direction) for name in verdicts.index]].dropna()]
     ]
 
 
@@ -495,55 +636,71 @@ def _claimed(claim: Claim) -> str:
 
 
 def _claim_line(name: str, claim: Claim, rows: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, str]:
-    own = rows[rows["claim"] == name]
+    own = [row for _, row in rows[(rows["claim"] == name) & rows["decides"].astype(bool)].iterrows()]
+    said, by_rp, difference = verdicts.loc[name, ["verdict", f"{OF_RP}verdict", "difference"]] if own else [None] * 3
     return {
         "claim": name,
-        "verdict": verdicts["verdict"][name] if len(own) else "no data",
+        "verdict": str(said or "no data"),
+        "by RP": by_rp if isinstance(by_rp, str) else DASH,
         "claimed": _claimed(claim),
         "place": claim.place,
-        "mean difference": f"{verdicts['difference'][name]:+.1f}" if len(own) else DASH,
-        **{f"rows: {each}": str(count) for each, count in counted(own["verdict"], OF_CLAIMS).items()},
+        "mean difference": f"{difference:+.1f}" if isinstance(difference, float) and np.isfinite(difference) else DASH,
+        **{f"rows: {each}": str(count) for each, count in counted([row["verdict"] for row in own], OF_CLAIMS).items()},
     }
 
 
-def _row_line(row: pd.Series, printed: Mapping[tuple[str, str], Sequence[str]]) -> dict[str, str]:
-    """Cells of a row, given what else the papers' own baselines have by pair."""
-    others = ", ".join(printed[row["changed"], row["baseline"]])
+def _row_line(row: pd.Series) -> dict[str, str]:
+    own = f" (as in the paper, with its own {row['besides']})" if isinstance(row["besides"], str) else ""
     stand_in = "" if row["dataset"] == row["published"] else f" ({row['dataset']})"
     before = {"rule before": row["before"] if isinstance(row["before"], str) else DASH} if "before" in row else {}
-    return {
+    named = {
         "data set": f"{row['published']}{stand_in}",
         "changed": row["changed"],
-        "baseline": f"{row['baseline']}{others and f' (as in the paper, with its own {others})'}",
+        "baseline": f"{row['baseline']}{own}",
+    }
+    if row["verdict"] == Verdict.NOT_RUN:
+        return {**named, "verdict": row["verdict"], **before}
+    return {
+        **named,
         **{f"{side} mean": f"{row[f'{side}_mean']:.1f} ± {row[f'{side}_deviation']:.1f}" for side in SIDES},
-        "difference": _interval(*row[INTERVAL]),
-        "by RP": DASH if pd.isna(row[RP[0]]) else _interval(*row[RP]),
-        "level": f"{row['level']:.2f} %",
-        "seeds": str(row["seeds"]),
-        "classes": str(row["classes"]) if row["classes"] > 1 else DASH,
-        "verdict": row["verdict"],
+        **_told_cells(row, "", ""),
+        **_told_cells(row, OF_RP, " by RP"),
+        "classes": f"{row['classes']:.0f}" if row["classes"] > 1 else DASH,
         "start": f"{row['start']:.1f}, then {row['gain']:+.1f} (above {row['gain_low']:+.1f})",
         **before,
     }
 
 
+def _told_cells(row: pd.Series, prefix: str, by: str) -> dict[str, str]:
+    own = row[[f"{prefix}{name}" for name in OF_ROW]].set_axis(OF_ROW)
+    shown = [DASH] * 4
+    if not pd.isna(own["difference"]):
+        shown = [_interval(*own[INTERVAL]), f"{own['level']:.2f} %", f"{own['seeds']:.0f}", own["verdict"]]
+    return {f"{name}{by}": cell for name, cell in zip(("difference", "level", "seeds", "verdict"), shown, strict=True)}
+
+
 def _notes(rows: pd.DataFrame, verdicts: pd.DataFrame, scale: str, looks: Sequence[int]) -> str:
     rates = ", ".join(f"{100 * rate:g} % after {look}" for look, rate in zip(looks, RATES, strict=True))
-    between = " Between two looks verdicts are for the time being." if {*verdicts["seeds"]} - {*looks} else ""
+    between = " Between two looks verdicts are for the time being." if {*verdicts["seeds"].dropna()} - {*looks} else ""
     halves = " Seeds train on two fixed halves of the classes; intervals do not cover other training classes."
     before = " *Rule before*: by one metric and the row's own variance; the rule now was chosen after these were seen."
+    wanting = " A row that is *not run* wants trainings that nobody has made; it says nothing and still counts."
+    left = wanting if Verdict.NOT_RUN in {*rows["verdict"]} else ""
     return (
         "In percent, after the last epoch, which nothing has chosen; ± is the standard deviation over all seeds. "
         "Differences in percent points, changed minus baseline, seed by seed and test class by test class, with an "
         "interval that is to hold for other seeds and other classes of their kind. How much seeds vary is told by all "
         "rows of a metric, data set and network together. *Seeds* are those by which a verdict was reached. Claims "
-        f"about R@1 (P@1 is the same) are judged by R@1 and RP. Within {margin_of(PRIMARY[0]):g} points of zero "
-        f"({margin_of(PRIMARY[1]):g} of RP) a difference is *small*. Verdicts on claims control the false-discovery "
-        f"rate at {100 * sum(RATES):g} % ({rates} seeds).{between}{halves if looks == LOOKS_AT_HALVES else ''} "
+        "about R@1 (P@1 is the same) are judged by it. Their verdict by RP stands beside and decides nothing of the "
+        f"first. Within {margin_of(PRIMARY):g} points of zero ({margin_of(SECOND):g} of RP) a difference is *small*. "
+        f"Verdicts on claims control the false-discovery rate at {100 * sum(RATES):g} % ({rates} seeds): of those "
+        f"about R@1, of those by RP, and of those about other numbers.{between}"
+        f"{halves if looks == LOOKS_AT_HALVES else ''} A pair *as in the paper* beside a clean one is judged by "
+        "itself, and decides nothing of its claim. "
         "*Start* is R@1 of the same network without training, pooled and compared as the baseline is (of a disturbed "
         "pair as its sides are without that; the less certain one is shown), then what training adds, and a bound that "
         "this exceeds with 95 %. Where the bound is not above zero, the row is *not tested* and still "
-        f"counts.{before if 'before' in rows else ''} docs/verdicts.md has the "
+        f"counts.{left}{before if 'before' in rows else ''} docs/verdicts.md has the "
         f"rule. Scale: {scale}."
     )
 

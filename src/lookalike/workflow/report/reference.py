@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lookalike.base.files import read_json_value, replacing
+from lookalike.base.files import read_json_value, replacing, write_json
 from lookalike.base.text import counted
-from lookalike.workflow.running.records import decided_by, digest_of, read_record, record_of
+from lookalike.workflow.plan.results import CALL
+from lookalike.workflow.running.records import decided_by, digest_of, read_record, record_of, write_sums
 from lookalike.workflow.settings.layers import flat
 
 # What of a scale's results is committed: folders with the endings that are, and single files.
@@ -53,23 +54,24 @@ class Moved(NamedTuple):
             return None
 
 
-def reference(made: str, committed: str) -> None:
+def adopt(made: str, committed: str, call: Mapping[str, Any]) -> None:
     """Take over what was made in a folder of results, each file as its record says.
 
     Args:
         made: ``results/<scale>``.
         committed: ``results/reference/<scale>``. Of one that is there its parts are taken, those of it that were made.
+        call: scale and overlays that it was made with, for ``call.json``.
 
     Raises:
         ValueError: if nothing of it was made, or a file is not what its stage left; then nothing is taken.
     """
     for file in taken(Path(made), Path(committed)):
         _require_recorded(Path(made, file))
-    take_over(made, committed)
+    take_over(made, committed, call)
 
 
-def take_over(made: str, committed: str) -> None:
-    """Print what moves, then put the files in their place; arguments as for `reference`.
+def take_over(made: str, committed: str, call: Mapping[str, Any] | None = None) -> None:
+    """Print what moves, then put the files in their place, with digests of all; arguments as for `adopt`.
 
     Raises:
         ValueError: if there is nothing to take.
@@ -103,6 +105,9 @@ def take_over(made: str, committed: str) -> None:
         record, place = record_of(Path(made, file)), record_of(Path(committed, file))
         if file.parts[0] == RECORDED and record and place and record.is_file():
             _put(record, place)
+    if call:
+        write_json(Path(committed, CALL), dict(call))
+    write_sums(Path(committed))
 
 
 def _put(made: Path, committed: Path) -> None:

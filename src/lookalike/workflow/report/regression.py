@@ -22,6 +22,7 @@ from lookalike.workflow.report.tolerance import (
     measured_cells,
     reference_cells,
 )
+from lookalike.workflow.running.records import write_sums
 
 if TYPE_CHECKING:
     from lookalike.workflow.plan.inputs import Inputs
@@ -65,7 +66,7 @@ class Gate:
         if not self.claims():
             raise ValueError(
                 f"{self.plan.compared_as}: no row has the printed set-up, and {self.reference_claims} is not there, so "
-                "that there is nothing to hold a run against; the targets `claims` and `reference` make it"
+                "that there is nothing to hold a run against; the targets `claims` and `adopt` make it"
             )
         return {}
 
@@ -79,8 +80,8 @@ class Gate:
             return []
         if missing := [name for name in GAIN if name not in pd.read_csv(self.reference_claims, nrows=0)]:
             raise ValueError(
-                f"{self.reference_claims}: no column {missing[0]!r}, by which gains are compared; the targets `claims` "
-                "and `reference` make it anew"
+                f"{self.reference_claims} is of older code: it lacks {' and '.join(missing)}, how far gains of other "
+                "seeds lie, so that none can be held against it; the targets `claims` and `adopt` make it anew"
             )
         return f"{self.inputs.results_folder}/claims.csv"
 
@@ -203,6 +204,7 @@ def record_traces(traces: Mapping[str, str], *, reference: str, other_code: Sequ
     moved = {name.partition("@")[0] for name in differing}
     unmoved = {name.partition("@")[0] for name in found.keys() & before.keys()} - moved
     write_text(reference, traces_text(found))
+    write_sums(Path(reference).parent)
     if noted := note_moved([Other(*other) for other in other_code], moved, unmoved):
         print(noted)
 
@@ -219,6 +221,7 @@ def record(settings: Mapping[str, Mapping[str, str]], *, reference: str) -> None
     """
     cells = {name: measured_cells(_read(tables)) for name, tables in settings.items()}
     write_text(reference, json_text(reference_cells(cells), where=reference, indent=0) + "\n")
+    write_sums(Path(reference).parent)
 
 
 def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:

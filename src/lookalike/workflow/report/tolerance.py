@@ -111,9 +111,9 @@ def gain_cells(claims: pd.DataFrame) -> pd.DataFrame:
         columns of `GAIN`; a row that two metrics judge has two.
     """
     labels = claims["changed"] + " over " + claims["baseline"]
-    own = claims.assign(table=claims["claim"], label=labels)[["table", "label", "dataset", "seeds", "queries"]]
+    own = claims.assign(table=claims["claim"], label=labels)[["table", "label", "dataset", "queries"]]
     parts = [
-        own.assign(metric=metric, **{name: claims[f"{prefix}{name}"] for name in GAIN})
+        own.assign(metric=metric, **{name: claims[f"{prefix}{name}"] for name in ("seeds", *GAIN)})
         for prefix, metric in (("", claims["metric"]), (OF_RP, "RP"))
     ]
     cells = pd.concat(parts, ignore_index=True).rename(columns={"difference": "value"})

@@ -70,6 +70,7 @@ def run(job: Any) -> None:
 
     A rule with the resource ``gpu``, 0 or 1, needs torch: its job is a child of the preloaded parent where there is
     one. Any other runs right here. A log with a name is that of a stage which follows, of wildcards and the call alone.
+    A rule without a file to show, such as ``adopt``, shows its log: the person who calls wants to read it.
 
     Args:
         job: the global ``snakemake`` of a script.
@@ -97,6 +98,8 @@ def run(job: Any) -> None:
     call(request)
     for stage, log in job.log.items():
         call({"stage": stage, "offered": {source: offered[source] for source in ("wildcards", "call")}, "log": log})
+    if not job.output:
+        print(Path(job.log[0]).read_text(encoding="utf-8"), end="", flush=True)
 
 
 def call(request: dict[str, Any]) -> None:

@@ -18,11 +18,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lookalike.base.files import read_about, read_json, write_json
+from lookalike.base.files import read_about, read_json, write_json, write_text
 from lookalike.workflow.running.machine import device_peak_megabytes, peak_megabytes, used_device
 from lookalike.workflow.settings.layers import settings_digest
 
 RESULTS, RECORDS, COMMITTED = "results", "records", "reference"
+SUMS = "sha256sums"  # beside committed results
 # What models say of their training, and records of all that is made of them.
 TRAINED = ("code", "data", "weights", "seed")
 LIBRARIES = ("lookalike", "torch", "torchvision", "numpy", "pytorch-metric-learning")
@@ -86,6 +87,36 @@ def decided_by(path: Path | str) -> dict[str, str]:
     record = read_record(path) or {}
     trained = {key: " ".join(values) for key, values in record.get("trained", {}).items() if values and key != "seed"}
     return {key: record[key] for key in BESIDE if record.get(key)} | trained
+
+
+def write_sums(folder: Path) -> None:
+    """Write the digests of all committed files of a scale, as ``sha256sum --check`` reads them.
+
+    Args:
+        folder: ``results/reference/<scale>``.
+    """
+    write_text(folder / SUMS, "".join(f"{digest_of(folder / name)}  {name}\n" for name in summed(folder)))
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """What `write_sums` wrote, by file below the folder; nothing where it did not.
+
+    Raises:
+        ValueError: for a line of another form.
+    """
+    path, found = folder / SUMS, {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        digest, _, name = line.partition("  ")
+        if len(digest) != 64 or not name:
+            raise ValueError(f"{path}: {line!r} is no digest and name of a file; the target `adopt` writes them anew")
+        found[name] = digest
+    return found
+
+
+def summed(folder: Path) -> list[str]:
+    """Committed files of a scale that have a digest: all but records, which hold digests themselves."""
+    files = [path.relative_to(folder) for path in folder.rglob("[!.]*") if path.is_file()]
+    return sorted(str(file) for file in files if RECORDS not in file.parts and str(file) != SUMS)
 
 
 def digest_of(path: Path | str) -> str:

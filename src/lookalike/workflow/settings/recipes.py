@@ -90,6 +90,8 @@ class View(Model):
     """Shorter side before cropping, or height and width whatever the proportions; null leaves the file's size."""
     crop_px: Side | Sides
     """Side of a square, or height and width."""
+    interpolation: Literal["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"] = "bilinear"
+    """Filter of Pillow that resizes."""
 
 
 class TrainingView(View):

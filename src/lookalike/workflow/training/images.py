@@ -79,7 +79,8 @@ class Images(Dataset[tuple[NDArray[np.uint8], int]]):
 def fixed_part(view: View) -> v2.Transform:
     """What a view does to a picture by its `fixed_keys`."""
     keys = fixed_keys(view)
-    steps: list[v2.Transform] = [v2.Resize(keys["resize_px"])] if keys["resize_px"] else []
+    filtered = v2.InterpolationMode(keys.get("interpolation", "bilinear"))
+    steps: list[v2.Transform] = [v2.Resize(keys["resize_px"], filtered)] if keys["resize_px"] else []
     if "crop_px" in keys:
         steps.append(v2.CenterCrop(keys["crop_px"]))
     return v2.Compose(steps) if steps else v2.Identity()
@@ -93,7 +94,7 @@ class RandomView:
     """
 
     def __init__(self, view: TrainingView) -> None:
-        self._flip = view.flip
+        self._flip, self._filter = view.flip, Image.Resampling[view.interpolation.upper()]
         self._centre = v2.CenterCrop(view.crop_px)
         self._part: v2.RandomResizedCrop | None = None
         if view.scale is not None and view.ratio is not None:
@@ -112,7 +113,7 @@ class RandomView:
             seen = pixels[top : top + part["height"]].reshape(-1)[3 * left :]
             shown, stride = (part["width"], part["height"]), 3 * pixels.shape[1]
             picture = Image.frombuffer("RGB", shown, seen, "raw", "RGB", stride, 1)
-            picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+            picture = picture.resize((width, height), self._filter)
         if torch.rand(1) < self._flip:
             picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         return picture

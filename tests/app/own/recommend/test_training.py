@@ -76,7 +76,7 @@ def test_the_network_that_comes_with_the_package_is_always_there_and_comes_last(
 
 def test_each_is_searched_with_as_it_was_measured(weights):
     for network in networks_at_hand([TINY], size_px=96):
-        assert dict(open_model(network.model, size_px=network.view["crop_px"]).view) == network.view
+        assert open_model(network.model, size_px=network.view["crop_px"]).view.dump() == network.view
 
 
 def test_what_torchvision_has_kept_is_at_hand(weights, monkeypatch):

@@ -138,6 +138,16 @@ def test_class_folders_are_read_whatever_became_of_the_slash(class_folders, with
     assert frame.attrs["packaging"] == "class_folders"
 
 
+def test_a_folder_of_other_signs_is_the_only_class_that_it_can_be(class_folders, touch, caplog):
+    read_layout(SPECIFICATION, class_folders)
+    (told,) = {record.getMessage() for record in caplog.records}
+    pair = "'Ram C-V Cargo Van Minivan 2012' for 'Ram C/V Cargo Van Minivan 2012'"
+    assert told == f"1 class taken for one that shares letters and digits alone: {pair}"
+    touch(class_folders / "car_data" / "car_data" / "train", ["Ram C_V Cargo Van Minivan 2012/00001.jpg"])
+    with pytest.raises(ValueError, match=r"Ram C.V Cargo Van Minivan 2012 is no class of Cars196"):
+        read_layout(SPECIFICATION, class_folders)
+
+
 def test_class_folders_and_lists_that_differ_are_refused(class_folders):
     top = class_folders / "car_data" / "car_data"
     image = top / "train" / NAMES[0] / "00001.jpg"

@@ -115,10 +115,50 @@ def test_train_may_be_a_class_of_vehicles(tmp_path, touch):
 
 def test_coarse_labels_come_from_the_own_hierarchy(tmp_path, touch):
     touch(tmp_path, [f"{name}/0.jpg" for name in "ab"])
-    (tmp_path / "hierarchy.csv").write_text("class_id,name,colour,shape_type\n1,a,red,round\n2,B,blue,round\n")
+    (tmp_path / "hierarchy.csv").write_text("class_id,name,colour,shape_type\n1,a,red,round\n2, b ,blue,round\n")
     frame = read_layout(FOLDER, tmp_path)
     assert frame["coarse_colour"].tolist() == [1, 0]
     assert frame["coarse_shape"].tolist() == [0, 0]
+
+
+def grouped(tmp_path, touch, groups, folders=None):
+    """Coarse labels by class of folders whose hierarchy gives them these groups."""
+    touch(tmp_path, [f"{name}/0.jpg" for name in folders or groups])
+    rows = [f"{number},{name},{group}" for number, (name, group) in enumerate(groups.items(), start=1)]
+    (tmp_path / "hierarchy.csv").write_text("\n".join(["class_id,name,kind", *rows, ""]), encoding="utf-8")
+    frame = read_layout(FOLDER, tmp_path)
+    return dict(zip(frame["path"].str.split("/").str[0], frame["coarse_kind"], strict=True))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"C": "f1", "C#": "f2", "C++": "f3", "c": "f4"},
+        {"\u0915\u0947\u0932\u093e": "a", "\u0915\u094b\u0932\u093e": "b"},  # kela and kola
+        {"No 1.5": "a", "No 15": "b", "No_15": "c"},
+        {"+": "a", "-": "b"},
+    ],
+)
+def test_names_that_share_their_letters_are_classes_of_their_own(tmp_path, touch, groups):
+    assert grouped(tmp_path, touch, groups) == {name: place for place, name in enumerate(groups)}
+
+
+@pytest.mark.parametrize("stranger", ["C++", "Cpp", "c", "C\u0301"])
+def test_a_class_that_the_hierarchy_does_not_name_takes_no_other_ones_group(tmp_path, touch, stranger):
+    message = f"class {stranger!r} is not in the hierarchy, which has 3 classes".replace("+", "[+]")
+    with pytest.raises(ValueError, match=message.replace("C\u0301", "\u0106|C\u0301")):
+        grouped(tmp_path, touch, {"A": "f1", "B": "f2", "C": "f1"}, ["A", "B", "C", stranger])
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [("1", "01", "2"), ("1", "\u0661", "2"), ("9" * 20, "2", "1"), ("f1 ", " f1", "f2"), ("e\u0301", "\xe9", "a")],
+)
+def test_groups_are_one_where_their_names_are(tmp_path, touch, groups):
+    one = len({group.strip() for group in groups}) < 3 or groups[2] == "a"
+    found = grouped(tmp_path, touch, dict(zip("xyz", groups, strict=True)))
+    assert len(set(found.values())) == (2 if one else 3)
+    assert max(found.values()) == (1 if one else 2)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +244,8 @@ def test_a_misspelt_folder_or_pattern_is_refused(tmp_path, touch, keys, message)
         ("class_id,name\n1,a\n2,b\n", "must have the columns class_id, a name and levels"),
         ("name,class_id,kind\na,1,x\n", "must have the columns"),
         ("class_id,name,kind\n1,a,x\n2,b,\n", "holds an empty cell"),
-        ("class_id,name,kind\n1,a,x\n2,A,y\n", "class 'A' stands twice"),
+        ("class_id,name,kind\n1,a,x\n2,a ,y\n", "class 'a' stands twice"),
+        ("class_id,name,kind\n1,a,x\n2,B,y\n", "class 'b' is not in the hierarchy, which has 2 classes"),
         ("class_id,name,kind\n1,a,x\n", "class 'b' is not in the hierarchy, which has 1 classes"),
     ],
 )

@@ -20,14 +20,13 @@ from lookalike.workflow.report.statistics.claim import (
     judge,
     learned,
     of_every,
-    of_metrics,
     of_some,
 )
 from lookalike.workflow.report.statistics.crossed import Crossed, Estimate, crossed_estimate, variances
 from lookalike.workflow.report.statistics.moderated import estimated_prior, moderated
 from lookalike.workflow.report.statistics.verdict import Verdict
 
-MARGIN = {"R@1": 2.0, "RP": 1.0}
+MARGIN = 2.0
 HOLDS, FAILS, SMALL, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.SMALL, Verdict.UNDECIDED
 EVERY, SOME, MEAN = Quantifier.EVERY, Quantifier.SOME, Quantifier.MEAN
 
@@ -45,77 +44,46 @@ def drawn(rng, mean, *, seeds=3, classes=50, of_seeds=0.3, of_classes=2.8, of_bo
     )
 
 
-def row(rng, mean, name="a", *, tested=True, family="birds", **spread):
-    of_rp = {"of_both": 2, "of_classes": 1} | spread
-    metrics = {"R@1": drawn(rng, mean, **spread), "RP": drawn(rng, mean / 2, **of_rp)}
-    return Row(f"changed_{name}", f"baseline_{name}", family, metrics, tested)
+def row(rng, mean, name="a", *, tested=True, family="birds", metric="R@1", **spread):
+    return Row(f"changed_{name}", f"baseline_{name}", family, metric, drawn(rng, mean, **spread), tested)
 
 
 def first_seeds(claim, seeds):
-    rows = [
-        replace(each, metrics={name: Crossed(own.differences[:seeds]) for name, own in each.metrics.items()})
-        for each in claim.rows
-    ]
+    rows = [replace(each, differences=Crossed(each.differences.differences[:seeds])) for each in claim.rows]
     return replace(claim, rows=rows)
 
 
-def slow_row(metrics, error):
-    """Sides on which a row is, by the intervals of its metrics: above zero, below, above -margin, below margin."""
-    ends = {name: each.interval(error) for name, each in metrics.items()}
-    narrow = {name: each.interval(error / len(metrics)) for name, each in metrics.items()}
-    above = all(low > -MARGIN[name] for name, (low, _) in ends.items())
-    below = all(high < MARGIN[name] for name, (_, high) in ends.items())
-    return (
-        any(low > 0 for low, _ in narrow.values()) and above,
-        any(high < 0 for _, high in narrow.values()) and below,
-        above,
-        below,
-    )
+def slow_row(estimate, error):
+    """Sides on which a row is by its interval: above zero, below, above -margin, below margin."""
+    low, high = estimate.interval(error)
+    return low > 0, high < 0, low > -MARGIN, high < MARGIN
 
 
 def slow_verdict(rows, quantifier, error):
+    every, some = ([slow_row(each, part) for each in rows] for part in (error, error / len(rows)))
+    higher, lower, above, below = zip(*every, strict=True)
+    one_higher, one_lower, one_above, one_below = zip(*some, strict=True)
     if quantifier == EVERY:
-        higher = all(slow_row(each, error)[0] for each in rows)
-        lower = any(slow_row(each, error / len(rows))[1] for each in rows)
-        small = all(slow_row(each, error)[2] for each in rows)
-        small = small and any(slow_row(each, error / len(rows))[3] for each in rows)
+        holds, fails, small = all(higher), any(one_lower), all(above) and any(one_below)
     else:
-        higher = any(slow_row(each, error / len(rows))[0] for each in rows)
-        lower = all(slow_row(each, error)[1] for each in rows)
-        small = any(slow_row(each, error / len(rows))[2] for each in rows)
-        small = small and all(slow_row(each, error)[3] for each in rows)
-    return HOLDS if higher else FAILS if lower else SMALL if small else OPEN
+        holds, fails, small = any(one_higher), all(lower), any(one_above) and all(below)
+    return HOLDS if holds else FAILS if fails else SMALL if small else OPEN
 
 
 @pytest.mark.parametrize("quantifier", [EVERY, SOME])
-@pytest.mark.parametrize("metrics", [["R@1"], ["R@1", "RP"]])
 @pytest.mark.parametrize("count", [1, 3])
-def test_errors_say_what_intervals_of_rows_and_metrics_say(quantifier, metrics, count):
+def test_errors_say_what_intervals_of_rows_say(quantifier, count):
     rng, seen = np.random.default_rng(count), set()
-    for _ in range(150):
+    for _ in range(300):
         centre = rng.choice([-4, 0, 4])
-        rows = [
-            {
-                name: estimate(MARGIN[name] / 2 * rng.normal(centre, 1), MARGIN[name] * rng.uniform(0.1, 0.6))
-                for name in metrics
-            }
-            for _ in range(count)
-        ]
-        errors = [of_metrics([errors_of(each[name], MARGIN[name]) for name in metrics]) for each in rows]
-        found = (of_every if quantifier == EVERY else of_some)(errors)
+        rows = [estimate(rng.normal(centre, 1), MARGIN * rng.uniform(0.1, 0.6)) for _ in range(count)]
+        found = (of_every if quantifier == EVERY else of_some)([errors_of(each, MARGIN) for each in rows])
         for error in (0.001, 0.02, 0.2):
             assert found.verdict(error) == slow_verdict(rows, quantifier, error)
             seen.add(found.verdict(error))
         assert found.verdict(found.least * 1.0001) != OPEN or found.least == 1
         assert found.verdict(found.least * 0.9999) == OPEN
     assert seen == {HOLDS, FAILS, SMALL, OPEN}
-
-
-def test_metrics_that_contradict_each_other_leave_a_row_open():
-    higher, lower = errors_of(estimate(6, 0.5), 2), errors_of(estimate(-3, 0.25), 1)
-    found = of_metrics([higher, lower])
-    assert found.least > 0.5
-    assert of_metrics([higher, errors_of(estimate(-0.2, 0.1), 1)]).verdict(0.01) == HOLDS
 
 
 def test_a_row_that_is_equal_in_all_is_small():
@@ -178,8 +146,17 @@ def test_rows_that_are_not_tested_say_nothing_and_count():
     found = judge([Claim([tested, untested], quantifier) for quantifier in (EVERY, SOME, MEAN)] + [Claim([untested])])
     assert [each.verdict for each in found] == [OPEN, HOLDS, HOLDS, Verdict.NOT_TESTED]
     assert found[0].rows == (HOLDS, Verdict.NOT_TESTED)
-    assert found[2].mean == {name: found[2].estimates[0][name] for name in MARGIN}
+    assert found[2].mean == found[2].estimates[0]
     assert found[0].error == pytest.approx(RATES[0] * 2 / 4)
+
+
+def test_rows_and_claims_that_are_not_run_say_nothing_and_count():
+    rng = np.random.default_rng(0)
+    rows = [row(rng, 9, "a"), row(rng, 9, "b")]
+    found = judge([Claim(rows, quantifier, silent=1) for quantifier in (EVERY, SOME, MEAN)])
+    assert [each.verdict for each in found] == [OPEN, HOLDS, HOLDS]
+    assert found[1].rows == (HOLDS, HOLDS)
+    assert judge([Claim(rows, SOME)], silent=3)[0].error == pytest.approx(RATES[0] / 4)
 
 
 def test_the_mean_counts_what_rows_share():
@@ -187,8 +164,8 @@ def test_the_mean_counts_what_rows_share():
     rng = np.random.default_rng(3)
     base = drawn(rng, 0, of_seeds=3).differences
     values = [drawn(rng, 5).differences - base for _ in range(2)]
-    rows = [Row(f"c{place}", "b", "birds", {"R@1": Crossed(each)}) for place, each in enumerate(values)]
-    found = judge([Claim(rows, MEAN)])[0].mean["R@1"]
+    rows = [Row(f"c{place}", "b", "birds", "R@1", Crossed(each)) for place, each in enumerate(values)]
+    found = judge([Claim(rows, MEAN)])[0].mean
     prior = estimated_prior([variances(each) for each in values], [("c0", "b"), ("c1", "b")])
     assert found == moderated(variances((values[0] + values[1]) / 2), prior)
     of_seeds = np.cov([each.mean(axis=1) for each in values])
@@ -200,7 +177,7 @@ def test_the_mean_over_data_sets_adds_variances_by_their_share_of_rows():
     birds = [row(rng, 3, "a"), row(rng, 3, "b")]
     cars = row(rng, 6, "a", family="cars", classes=20)
     found = judge([Claim([*birds, cars], MEAN), Claim(birds, MEAN), Claim([cars], MEAN)])
-    together, first, second = (each.mean["RP"] for each in found)
+    together, first, second = (each.mean for each in found)
     assert together.mean == pytest.approx(2 / 3 * first.mean + second.mean / 3)
     expected = [(4 / 9 * value, freedom) for value, freedom in first.parts]
     expected += [(value / 9, freedom) for value, freedom in second.parts]
@@ -220,9 +197,7 @@ def test_the_level_is_that_of_the_step_up_rule(seed):
     rng = np.random.default_rng(seed)
     claims = [Claim([row(rng, mean, str(place))]) for place, mean in enumerate(rng.choice([0, 0, 1.5, 3, 5], 12))]
     found = judge(claims)
-    ends = [
-        of_metrics([errors_of(each, MARGIN[name]) for name, each in judged.estimates[0].items()]) for judged in found
-    ]
+    ends = [errors_of(judged.estimates[0], MARGIN) for judged in found]
     for decided in range(12, -1, -1):
         error = RATES[0] * max(decided, 1) / 12
         verdicts = [each.verdict(error) for each in ends]
@@ -246,12 +221,26 @@ def test_what_a_look_decides_stays_and_counts_in_the_next():
 
 def test_halves_are_judged_at_looks_of_their_own():
     rng = np.random.default_rng(1)
-    values = {name: each.differences for name, each in row(rng, 9, seeds=6, classes=100).metrics.items()}
-    for each in values.values():
-        each[::2, :50] = each[1::2, 50:] = np.nan
-    claim = Claim([Row("a", "b", "birds", {name: Crossed(each) for name, each in values.items()})])
-    found = judge([claim], LOOKS_AT_HALVES)[0]
-    assert (found.verdict, found.seeds, found.estimates[0]["R@1"].classes) == (HOLDS, 4, 100)
+    whole = row(rng, 9, seeds=6, classes=100)
+    values = whole.differences.differences
+    values[::2, :50] = values[1::2, 50:] = np.nan
+    found = judge([Claim([whole])], LOOKS_AT_HALVES)[0]
+    assert (found.verdict, found.seeds, found.estimates[0].classes) == (HOLDS, 4, 100)
+
+
+def test_only_rows_of_one_metric_data_set_and_network_tell_of_each_others_seeds():
+    """Each pool has rows of the same recipes; those of another one vary by other seeds."""
+    rng = np.random.default_rng(6)
+    pools = [("birds, tiny", "mAP"), ("birds, tiny", "train_R@1"), ("cars, tiny", "mAP"), ("birds, large", "mAP")]
+    rows = {
+        pool: [row(rng, 1, str(place), family=pool[0], metric=pool[1], of_seeds=of_seeds) for place in range(4)]
+        for pool, of_seeds in zip(pools, (0.1, 1, 2, 4), strict=True)
+    }
+    found = iter(judge([Claim([each]) for own in rows.values() for each in own]))
+    for own in rows.values():
+        told = [variances(each.differences.differences) for each in own]
+        prior = estimated_prior(told, [(each.changed, each.baseline) for each in own])
+        assert [next(found).estimates[0] for _ in own] == [moderated(each, prior) for each in told]
 
 
 def test_a_comparison_that_several_claims_name_tells_of_seeds_once():
@@ -277,7 +266,7 @@ def test_without_any_difference_claims_are_called_true_or_false_as_rarely_as_sta
             base = drawn(rng, 0, **spread).differences
             changed = [drawn(rng, 0, of_seeds=own, **spread).differences for own in (0.2 if place % 5 else 2.0, 0.2)]
             rows = [
-                Row(f"c{place}{side}", f"b{place}", "birds", {"R@1": Crossed(each - base)})
+                Row(f"c{place}{side}", f"b{place}", "birds", "R@1", Crossed(each - base))
                 for side, each in enumerate(changed)
             ]
             claims.append(Claim(rows, (EVERY, SOME, MEAN)[place % 3]))

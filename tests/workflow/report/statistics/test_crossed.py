@@ -245,3 +245,9 @@ def test_errors_are_intervals_the_other_way_round(freedoms):
 def test_errors_of_what_is_certain_and_of_what_is_unknown():
     assert list(crossed_estimate(np.zeros((3, 4))).errors([1.0, 0.0, -1.0])) == [0, 1, 1]
     assert list(crossed_estimate([[3.0]]).errors([1.0, 2.0])) == [1, 1]
+
+
+@pytest.mark.parametrize("half", [500.0, 982.0, 1e5])
+def test_errors_of_differences_far_beyond_their_deviation_are_found(half):
+    found = Estimate(0.0, ((3.5e-5, 1.0), (3.5, 199.0), (18.5, 50.0)), seeds=3, classes=9)
+    assert found.interval(float(found.errors([half])[0])) == pytest.approx((-half, half), rel=1e-4)

@@ -26,12 +26,15 @@ def draw(rng, of_seeds, *, seeds=3, classes=50, of_classes=2.8, of_both=5.2):
     return rng.normal(0, of_seeds, (seeds, 1)) + rng.normal(0, of_classes, (1, classes)) + rng.normal(0, of_both, shape)
 
 
-def slow_prior(ratios, freedom):
-    """Means of the ratio and of the inverse of the freedom over the likelihood, point by point."""
+def slow_prior(ratios, freedom, share=1.0):
+    """Means of the ratio and of the inverse of the freedom over the likelihood, point by point.
+
+    Each comparison counts for a share of one.
+    """
     weights, known = [], []
     for ratio in RATIOS:
         for prior in FREEDOMS:
-            weights.append(np.prod(fisher.pdf(np.array(ratios) / ratio, freedom, prior) / ratio))
+            weights.append(np.prod(fisher.pdf(np.array(ratios) / ratio, freedom, prior) / ratio) ** share)
             known.append((ratio, 1 / (prior + freedom)))
     ratio, inverse = np.average(known, axis=0, weights=weights)
     return ratio, 1 / inverse - freedom
@@ -44,6 +47,16 @@ def test_the_prior_is_the_mean_over_the_likelihood_of_a_scaled_f():
     ratios = [each.over_seeds.variance / each.of_both.variance for each in family]
     assert (found.ratio, found.freedom) == pytest.approx(slow_prior(ratios, 2))
     assert found.most == pytest.approx(10)
+
+
+@pytest.mark.parametrize("pairs", [[("a", "x"), ("b", "x"), ("c", "x")], [("a", "x")] * 3])
+def test_comparisons_that_share_a_side_count_for_less_than_one_each(pairs):
+    rng = RNG(7)
+    family = [variances(draw(rng, of_seeds)) for of_seeds in (0.2, 1.5, 3)]
+    found = estimated_prior(family, pairs)
+    ratios = [each.over_seeds.variance / each.of_both.variance for each in family]
+    assert (found.ratio, found.freedom) == pytest.approx(slow_prior(ratios, 2, worth(pairs) / 3))
+    assert found.most == pytest.approx(2 * worth(pairs))
 
 
 def test_the_variance_is_the_weighted_mean_of_own_and_pooled_ratio():

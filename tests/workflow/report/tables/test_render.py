@@ -22,6 +22,17 @@ def shown(tmp_path):
     return laid_out
 
 
+def test_the_dialog_of_a_row_names_what_it_differs_in_from_the_row_that_it_is_held_against(shown):
+    against = {"against": "Margin", "under_test": ["train.method", "evaluate.scoring"]}
+    plain, changed = TABLE["rows"][:2]
+    for own in ({}, {"as_in_paper": ["train.loss"]}):
+        table = {**TABLE, "rows": [plain, {**changed, **against, **own}]}
+        text = tables_html([shown(table, [run(0, 0, 0.6), run(1, 0, 0.5)])], scale="x", legend={})
+        assert text.count("<dt>held against</dt><dd>Margin</dd>") == 1
+        assert "<dt>under test</dt><dd>train.method, evaluate.scoring</dd>" in text
+        assert ("<dt>as in the paper, too</dt><dd>train.loss</dd>" in text) == bool(own)
+
+
 def grid(text, heading):
     """First table below a heading, as lists of texts."""
     part = text.split(f"## {heading}\n")[1].split("\n## ")[0]

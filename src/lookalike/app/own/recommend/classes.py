@@ -105,8 +105,7 @@ def read_classes(folder: Path, *, most: int | None = None) -> Classes:
         raise ValueError(f"{most} pictures per class: at least {FEWEST_PICTURES} are needed")
     rows = layout.read(Dataset(title=str(folder), layout="folder"), folder)
     remarks = tuple(rows.attrs["remarks"])
-    tops = rows["path"].map(lambda path: PurePosixPath(path).parts[-3] if path.count("/") > 1 else "")
-    by_folder = bool((tops == rows["role"]).all())
+    by_folder = folders_say_roles(rows)
     too_small: tuple[str, ...] = ()
     if not by_folder:
         sizes = rows["class_name"].value_counts()
@@ -128,6 +127,12 @@ def read_classes(folder: Path, *, most: int | None = None) -> Classes:
         groups = rows.sort_values("path").groupby(["role", "class_name"])
         rows = pd.concat([own.iloc[np.sort(generator.permutation(len(own))[:most])] for _, own in groups])
     return Classes(folder, rows.reset_index(drop=True), by_folder, too_small, remarks, most)
+
+
+def folders_say_roles(rows: pd.DataFrame) -> bool:
+    """Whether pictures, as the reader of folders lists them, have their roles from folders above those of classes."""
+    tops = rows["path"].map(lambda path: PurePosixPath(path).parts[-3] if path.count("/") > 1 else "")
+    return bool((tops == rows["role"]).all())
 
 
 def split_classes(names: list[str]) -> dict[str, str]:

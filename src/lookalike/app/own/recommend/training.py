@@ -28,7 +28,7 @@ from lookalike.base.checks import require_known
 from lookalike.base.files import read_json, write_json, write_text
 from lookalike.base.paths import project_root
 from lookalike.base.text import counted
-from lookalike.models.backbones import BACKBONES, build_network, load_weights
+from lookalike.models.backbones import BACKBONES, Trunk, build_network
 from lookalike.workflow.data.checksums import weights_digest
 from lookalike.workflow.data.manifest import read_manifest
 from lookalike.workflow.data.roles import LEFT_OUT
@@ -210,10 +210,11 @@ def networks_at_hand(given: Sequence[str], *, size_px: int) -> list[Network]:
         name, file = given_weights(text)
         require_known("--weights", name, {*BACKBONES, *models.list_models(models)})
         path = file.absolute()
-        load_weights(build_network(name), name, str(path))  # so that a file of another network is refused now
+        backbone = _backbone(name, str(path))
+        Trunk(**backbone)  # so that a file of another network is refused now
         numbered = (f"{name} ({path.stem}, {number})" for number in range(2, len(found) + 2))
         free = next(each for each in (name, f"{name} ({path.stem})", *numbered) if each not in found)
-        found[free] = Network(free, _backbone(name, str(path)), TINY_VIEW if name == TINY else view)
+        found[free] = Network(free, backbone, TINY_VIEW if name == TINY else view)
     named = {each.backbone["name"] for each in found.values()}
     cached = [Network(name, _backbone(name, "IMAGENET1K_V1"), view) for name in CACHED if _is_cached(name)]
     others = [*cached, *(Network(name, _backbone(name, str(file)), view) for name, file in SHIPPED.items())]

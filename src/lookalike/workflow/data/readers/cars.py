@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.io import loadmat
 
-from lookalike.workflow.data.hierarchy import class_key, hierarchy_path, read_hierarchy
+from lookalike.workflow.data.hierarchy import hierarchy_path, matched, read_hierarchy
 from lookalike.workflow.data.junk import is_image
 from lookalike.workflow.data.readers.annotations import numbers, read_apart, read_comma_rows, required, text_of
 from lookalike.workflow.data.roles import assign_roles
@@ -76,7 +76,7 @@ def _class_folders(specification: Dataset, root: Path) -> tuple[pd.DataFrame, di
     if top is None:
         raise ValueError(f"{root} holds none of cars_annos.mat, devkit/ and train/; its own folders belong below it")
     names = _listed_names(specification, root, top)
-    labels = {class_key(name): label for label, name in names.items()}
+    labels = {name: label for label, name in names.items()}
     rows = []
     for half in ("train", "test"):
         files = sorted(file for file in (top / half).rglob("*") if is_image(file.name))
@@ -84,12 +84,14 @@ def _class_folders(specification: Dataset, root: Path) -> tuple[pd.DataFrame, di
         unpaired = set(boxes) ^ {file.name for file in files}
         if boxes and unpaired:
             raise ValueError(f"{top / half}: {min(unpaired)} is not both an image and a row of anno_{half}.csv")
-        for file in files:
-            # A folder below a class folder is the second half of a name with a slash.
-            key = class_key(str(file.parent.relative_to(top / half)))
-            if key not in labels:
+        # A folder below a class folder is the second half of a name with a slash.
+        written = [file.parent.relative_to(top / half).as_posix() for file in files]
+        meant = matched(written, labels, loosened=True)
+        for name, file in zip(written, files, strict=True):
+            if name not in meant:
                 raise ValueError(f"{file.parent} is no class of Cars196")
-            rows.append((file.relative_to(root).as_posix(), labels[key], *boxes.get(file.name, (np.nan,) * 4)))
+            label = labels[meant[name]]
+            rows.append((file.relative_to(root).as_posix(), label, *boxes.get(file.name, (np.nan,) * 4)))
     return pd.DataFrame(rows, columns=["path", "label", *CORNERS]).dropna(axis="columns", how="all"), names
 
 

@@ -1,12 +1,8 @@
-"""What the rows of a claim come to together, by two primary metrics, and which of many claims are decided at a look.
+"""What the rows of a claim come to together, and which of many claims are decided at a look.
 
 All that a verdict needs of a number is four errors: of the widest intervals that still lie above zero, below it, above
 minus the margin and below the margin. Where interval and claim agree so far, the error of the interval is that of the
-verdict; so verdicts of several metrics and rows follow from theirs.
-
-*Metrics*: a row is higher by R@1 and RP if one of them is above zero, each at half of the error, and both are above
-minus their margin. A row whose metrics contradict each other stays open. Source: Tamhane and Logan 2004, "A
-Superiority-Equivalence Approach to One-Sided Tests on Multiple Endpoints in Clinical Trials", Biometrika 91.
+verdict; so the verdict on several rows follows from theirs.
 
 *Rows*: a claim says that ``every`` row is higher, that ``some`` row is, or that the ``mean`` of rows is. Every row is
 higher if the least certain one is, at the claim's own error (Berger 1982). Some row is if the most certain one is, at
@@ -17,13 +13,13 @@ as it must.
 *Claims*: the false-discovery rate is kept between claims, as `lookalike.workflow.report.statistics.decisions` says: if
 R of m claims are decided, each is at an error of ``rate * R / m``. At any truth a claim's verdict is false with a
 probability of at most its error: of all ends of intervals that may be on the wrong side, two can be at a time, each at
-half.
+half. Each row has one metric. What is judged by another one is another family, with a rate of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -34,7 +30,7 @@ from lookalike.workflow.report.statistics.decisions import margin_of
 from lookalike.workflow.report.statistics.moderated import Prior, estimated_prior, moderated
 from lookalike.workflow.report.statistics.verdict import Verdict
 
-PRIMARY = ("R@1", "RP")
+PRIMARY, SECOND = "R@1", "RP"  # the second has verdicts beside, and decides none of the first
 LOOKS = (3, 6, 10)  # trainings of a row at which one may look
 LOOKS_AT_HALVES = (4, 6, 10)  # where seeds train on either half of the classes, two on each at least
 RATES = (0.02, 0.015, 0.015)  # of false verdicts among the decided claims, at each look: 5 % together
@@ -110,20 +106,6 @@ def errors_of(estimate: Estimate, margin: float) -> Errors:
     return Errors(*map(float, estimate.errors([mean, -mean, margin + mean, margin - mean])))
 
 
-def of_metrics(errors: Sequence[Errors]) -> Errors:
-    """Errors of a row from those of its primary metrics: one says so, and none speaks against it."""
-    count = len(errors)
-    not_lower, not_higher = max(each.not_lower for each in errors), max(each.not_higher for each in errors)
-    if count == 1:
-        return errors[0]
-    return Errors(
-        max(count * min(each.higher for each in errors), not_lower),
-        max(count * min(each.lower for each in errors), not_higher),
-        not_lower,
-        not_higher,
-    )
-
-
 def of_every(errors: Sequence[Errors]) -> Errors:
     """Errors of the lowest row: it is above a bound if every row is, and below one if some row is."""
     return Errors(
@@ -159,53 +141,58 @@ def learned(estimate: Estimate) -> bool:
     """Whether a model is above its untrained start, by a one-sided test.
 
     Args:
-        estimate: R@1 of the plain twin after training minus that before, over the seeds and classes of its row.
+        estimate: R@1 of the plain twin after training minus that before, over seeds and classes; how much seeds vary is
+            told by all twins of the data set and network.
     """
     return bool(estimate.interval(2 * NOT_LEARNED)[0] > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A pair of recipes on a data set.
+    """A pair of recipes on a data set, by one metric.
 
     Attributes:
         changed: recipe under test.
         baseline: its plain twin.
         family: data set and network, over which the variance over seeds is pooled by metric.
-        metrics: by primary metric the differences, changed minus baseline.
+        metric: of the differences.
+        differences: changed minus baseline, in percent points.
         tested: whether its plain twin has learned; a row that is not tested says nothing and still counts.
     """
 
     changed: str
     baseline: str
     family: str
-    metrics: Mapping[str, Crossed]
+    metric: str
+    differences: Crossed
     tested: bool = True
 
     @property
-    def seeds(self) -> int:
-        """How many there are of each metric."""
-        return min(each.seeds for each in self.metrics.values())
+    def pool(self) -> tuple[str, str]:
+        """Whose rows tell of this one's seeds, too."""
+        return self.family, self.metric
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What a paper says of rows, at least one; all are judged by the same metrics.
+    """What a paper says of rows, at least one.
 
     Attributes:
         rows: of which it speaks.
         quantifier: of how many.
         direction: what it says of them.
+        silent: how many rows it has besides, of which nothing was measured: they say nothing and still count.
     """
 
     rows: Sequence[Row]
     quantifier: Quantifier = Quantifier.EVERY
     direction: Direction = Direction.HIGHER
+    silent: int = 0
 
     @property
     def seeds(self) -> int:
         """How many each row has."""
-        return min(row.seeds for row in self.rows)
+        return min(row.differences.seeds for row in self.rows)
 
     @property
     def is_tested(self) -> bool:
@@ -222,19 +209,21 @@ class Judged:
         error: of the intervals that it follows from.
         seeds: of each row.
         rows: verdicts on single rows, at that error; of a claim of ``some`` those of closed testing.
-        estimates: of each row by metric, toward no direction.
-        mean: of a claim of ``mean`` the average of its tested rows by metric.
+        estimates: of each row, toward no direction.
+        mean: of a claim of ``mean`` the average of its tested rows.
     """
 
     verdict: Verdict
     error: float
     seeds: int
     rows: tuple[Verdict, ...]
-    estimates: tuple[Mapping[str, Estimate], ...]
-    mean: Mapping[str, Estimate] | None
+    estimates: tuple[Estimate, ...]
+    mean: Estimate | None
 
 
-def judge(claims: Sequence[Claim], looks: Sequence[int] = LOOKS, rates: Sequence[float] = RATES) -> list[Judged]:
+def judge(
+    claims: Sequence[Claim], looks: Sequence[int] = LOOKS, rates: Sequence[float] = RATES, silent: int = 0
+) -> list[Judged]:
     """Verdicts on all claims after all looks that their seeds allow; what a look decides stays.
 
     The looks before a claim's last take as many seeds as ``looks`` says, the last one all there are: between two looks
@@ -244,6 +233,7 @@ def judge(claims: Sequence[Claim], looks: Sequence[int] = LOOKS, rates: Sequence
         claims: one family, whose false verdicts the rates are of.
         looks: numbers of seeds at which one may look.
         rates: of false verdicts among the decided claims, at each look.
+        silent: how many claims the family has besides, none of whose rows was measured; they count among all.
 
     Raises:
         ValueError: as `lookalike.workflow.report.statistics.crossed.variances`.
@@ -259,7 +249,7 @@ def judge(claims: Sequence[Claim], looks: Sequence[int] = LOOKS, rates: Sequence
         priors = _priors(list(seen.values()))
         decided = {place for place, each in reached.items() if each.verdict != Verdict.UNDECIDED}
         asked = {place: _Asked(each, priors) for place, each in seen.items() if place not in decided}
-        error = _error([each.errors.least for each in asked.values()], len(claims), len(decided), rates[look])
+        error = _error([each.errors.least for each in asked.values()], len(claims) + silent, len(decided), rates[look])
         reached |= {place: each.judged(error) for place, each in asked.items()}
     return [reached[place] for place in range(len(claims))]
 
@@ -285,56 +275,50 @@ class _Seen:
 
     def __init__(self, claim: Claim, seeds: int) -> None:
         self.claim, self.seeds = claim, seeds
-        self.rows = [
-            {metric: variances(each.differences[:seeds], each.weights) for metric, each in row.metrics.items()}
-            for row in claim.rows
-        ]
+        told = [row.differences for row in claim.rows]
+        self.rows = [variances(each.differences[:seeds], each.weights) for each in told]
 
 
-def _priors(seen: Sequence[_Seen]) -> dict[tuple[str, str], Prior | None]:
-    """By family and metric what all its comparisons tell; one that several claims name counts once."""
+Priors = Mapping[tuple[str, str], Prior | None]
+
+
+def _priors(seen: Sequence[_Seen]) -> Priors:
+    """By pool what all its comparisons tell; one that several claims name counts once."""
     found: dict[tuple[str, str], dict[tuple[str, str], Variances]] = {}
     for each in seen:
-        for row, metrics in zip(each.claim.rows, each.rows, strict=True):
-            for metric, told in metrics.items():
-                found.setdefault((row.family, metric), {})[row.changed, row.baseline] = told
-    return {key: estimated_prior(list(own.values()), list(own)) for key, own in found.items()}
+        for row, told in zip(each.claim.rows, each.rows, strict=True):
+            found.setdefault(row.pool, {})[row.changed, row.baseline] = told
+    return {pool: estimated_prior(list(own.values()), list(own)) for pool, own in found.items()}
 
 
 class _Asked:
     """Errors of a claim at a look."""
 
-    def __init__(self, seen: _Seen, priors: Mapping[tuple[str, str], Prior | None]) -> None:
+    def __init__(self, seen: _Seen, priors: Priors) -> None:
         self._seen, claim = seen, seen.claim
-        self._estimates = tuple(
-            {metric: moderated(told, priors[row.family, metric]) for metric, told in metrics.items()}
-            for row, metrics in zip(claim.rows, seen.rows, strict=True)
-        )
+        pairs = list(zip(claim.rows, seen.rows, strict=True))
+        self._estimates = tuple(moderated(told, priors[row.pool]) for row, told in pairs)
         self._rows = [
-            _row_errors(estimates).toward(claim.direction) if row.tested else SILENT
-            for row, estimates in zip(claim.rows, self._estimates, strict=True)
+            errors_of(estimate, margin_of(row.metric)).toward(claim.direction) if row.tested else SILENT
+            for row, estimate in zip(claim.rows, self._estimates, strict=True)
         ]
         self._mean = None
         if not claim.is_tested:
             self.errors = SILENT
         elif claim.quantifier == Quantifier.MEAN:
-            self._mean = _means(claim, seen.seeds, priors)
-            self.errors = _row_errors(self._mean).toward(claim.direction)
+            self._mean = _mean(claim, seen.seeds, priors)
+            self.errors = errors_of(self._mean, margin_of(claim.rows[0].metric)).toward(claim.direction)
         else:
-            self.errors = (of_every if claim.quantifier == Quantifier.EVERY else of_some)(self._rows)
+            self.errors = (of_every if claim.quantifier == Quantifier.EVERY else of_some)(
+                [*self._rows, *[SILENT] * claim.silent]
+            )
 
     def judged(self, error: float) -> Judged:
         """What is said at an error."""
         claim, rows = self._seen.claim, self._rows
         if claim.quantifier == Quantifier.SOME:
-            rows = [
-                Errors(higher, *rest)
-                for higher, rest in zip(
-                    closed([each.higher for each in rows]),
-                    ((each.lower, each.not_lower, each.not_higher) for each in rows),
-                    strict=True,
-                )
-            ]
+            told = closed([each.higher for each in rows] + [SILENT.higher] * claim.silent)[: len(rows)]
+            rows = [replace(each, higher=higher) for each, higher in zip(rows, told, strict=True)]
         return Judged(
             self.errors.verdict(error) if claim.is_tested else Verdict.NOT_TESTED,
             error,
@@ -348,30 +332,18 @@ class _Asked:
         )
 
 
-def _row_errors(estimates: Mapping[str, Estimate]) -> Errors:
-    return of_metrics([errors_of(each, margin_of(metric)) for metric, each in estimates.items()])
-
-
-def _means(claim: Claim, seeds: int, priors: Mapping[tuple[str, str], Prior | None]) -> dict[str, Estimate]:
-    """By metric the average of the tested rows: within a family seed by seed and class by class, over families by that.
+def _mean(claim: Claim, seeds: int, priors: Priors) -> Estimate:
+    """The average of the tested rows: within a family seed by seed and class by class, over families by that.
 
     Raises:
         ValueError: for rows of a family that were not tested on the same classes.
     """
     tested = [row for row in claim.rows if row.tested]
-    return {
-        metric: _average(
-            [
-                (
-                    len(own) / len(tested),
-                    moderated(_averaged([row.metrics[metric] for row in own], seeds), priors[family, metric]),
-                )
-                for family in dict.fromkeys(row.family for row in tested)
-                if (own := [row for row in tested if row.family == family])
-            ]
-        )
-        for metric in tested[0].metrics
-    }
+    shares = []
+    for pool in dict.fromkeys(row.pool for row in tested):
+        own = [row.differences for row in tested if row.pool == pool]
+        shares.append((len(own) / len(tested), moderated(_averaged(own, seeds), priors[pool])))
+    return _average(shares)
 
 
 def _averaged(rows: Sequence[Crossed], seeds: int) -> Variances:

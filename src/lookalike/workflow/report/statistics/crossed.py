@@ -27,8 +27,11 @@ from math import nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from scipy.special import stdtr as student  # scipy.stats takes a second longer to import
 from scipy.special import stdtrit as student_quantile
+
+NEAR = 1e-6  # of a logarithm that is sought
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,10 @@ class Estimate:
         before, last = (np.log(np.maximum(end, np.finfo(np.float64).tiny)) for end in ends)
 
         def excess(logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
-            squares = variances * student_quantile(freedoms, np.exp(logarithm) / 2) ** 2
-            return np.asarray(np.log(squares.sum(axis=0)) / 2 - np.log(wide))
+            quantiles = -student_quantile(freedoms, np.exp(logarithm) / 2)  # whose squares may be beyond a number
+            return np.asarray(logsumexp(2 * np.log(quantiles), axis=0, b=variances) / 2 - np.log(wide))
 
+        low, high = np.minimum(before, last), np.maximum(before, last)
         of_before, of_last = excess(before), excess(last)
         for _ in range(10):  # false position (Illinois)
             step = np.divide(last - before, of_last - of_before, out=np.zeros_like(last), where=of_last != of_before)
@@ -90,6 +94,12 @@ class Estimate:
             stays = of_found * of_last > 0
             before, of_before = np.where(stays, before, last), np.where(stays, of_before / 2, of_last)
             last, of_last = found, of_found
+        away = ~(np.abs(of_last) <= NEAR)  # where the ends were too far apart for that; they are halved
+        for _ in range(64 if away.any() else 0):
+            middle = (low + high) / 2
+            below = excess(middle) <= 0
+            low, high = np.where(below, low, middle), np.where(below, middle, high)
+            last = np.where(away, middle, last)
         return np.asarray(np.where(asked > 0, np.exp(np.minimum(last, 0)).reshape(asked.shape), 1.0))
 
 

@@ -25,6 +25,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     FAILS = "does not hold"
     NOT_TESTED = "not tested"  # what it builds on has not learned
+    NOT_RUN = "not run"  # its trainings are not there, and nobody asked for them
 
     # Of a figure.
     YES = "yes"
@@ -44,7 +45,14 @@ class Verdict(StrEnum):
 
 
 # In the order in which they are counted.
-OF_CLAIMS = (Verdict.HOLDS, Verdict.FAILS, Verdict.SMALL, Verdict.UNDECIDED, Verdict.NOT_TESTED)
+OF_CLAIMS = (
+    Verdict.HOLDS,
+    Verdict.FAILS,
+    Verdict.SMALL,
+    Verdict.UNDECIDED,
+    Verdict.NOT_TESTED,
+    Verdict.NOT_RUN,
+)
 OF_FIGURES = (
     Verdict.YES,
     Verdict.NO,

@@ -161,14 +161,16 @@ def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: PlannedTab
         heading,
         "" if table.published else best_row(cells, table.metrics),
         (*remarks, *notes_of(table, dataset)),
-        measured=_grid(cells, cells[measured], beside, departs),
-        quoted=_grid(cells, cells[~measured], parts, departs),
+        measured=_grid(cells, cells[measured], beside, departs, table),
+        quoted=_grid(cells, cells[~measured], parts, departs, table),
         pairs=_pairs(cells),
         agreement=with_print(cells, judged) if stand_in and (cells["printed"] != "").any() else None,
     )
 
 
-def _grid(cells: pd.DataFrame, selected: pd.DataFrame, parts: pd.DataFrame, departs: set[str]) -> Grid | None:
+def _grid(
+    cells: pd.DataFrame, selected: pd.DataFrame, parts: pd.DataFrame, departs: set[str], table: PlannedTable
+) -> Grid | None:
     """Some rows of a section; the best of a column is that of the whole section."""
     if selected.empty:
         return None
@@ -188,7 +190,7 @@ def _grid(cells: pd.DataFrame, selected: pd.DataFrame, parts: pd.DataFrame, depa
         for part in parts:
             texts = parts[part].reindex(first.index, fill_value="").replace("", DASH)
             columns[f"printed: {part}"] = [Cell(text) for text in texts]
-    origins = [_origin(ours.loc[row]) if row in ours.index else {} for row in first.index]
+    origins = [_origin(ours.loc[row], table) if row in ours.index else {} for row in first.index]
     trivial = first["trivial"] == "yes"
     lines = zip(zip(*columns.values(), strict=True), origins, trivial, strict=True)
     return Grid(tuple(columns), tuple(Row(*line) for line in lines))
@@ -355,10 +357,15 @@ def _signed(value: float) -> str:
     return DASH if pd.isna(value) else f"{value:+.1f}"
 
 
-def _origin(cell: pd.Series) -> dict[str, str]:
-    """Where the measured numbers of a row come from."""
+def _origin(cell: pd.Series, table: PlannedTable) -> dict[str, str]:
+    """Where the measured numbers of a row come from, and what it differs in from the row that it is held against."""
     words = {name: str(cell[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if cell[name]}
     words |= {"rests on": cell["rests_on"]} if cell["rests_on"] else {}
+    if cell["against"]:
+        here = (cell["dataset"], cell["label"])
+        [row] = [each for each in table.rows for on in each.datasets or here[:1] if (on, each.label) == here]
+        keys = {"under test": row.under_test or table.under_test, "as in the paper, too": row.as_in_paper}
+        words |= {"held against": cell["against"]} | {name: ", ".join(own) for name, own in keys.items() if own}
     return {**words, "R counts the query": cell["query_in_r"], "in MLflow": cell["mlflow"], "made by": cell["rebuild"]}
 
 

@@ -1,0 +1,166 @@
+"""A network fitted to a folder in one pass, without training: whitened, or by relevant component analysis (RCA)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lookalike.app.own.arguments import MAPS, UNTRAINED
+from lookalike.app.own.models import OpenModel
+from lookalike.app.own.picture_files import image_batches, pictures_in
+from lookalike.app.own.recommend.classes import folders_say_roles
+from lookalike.base.checks import require_known
+from lookalike.base.files import require_finite, write_tensors
+from lookalike.base.text import counted, human_seconds
+from lookalike.methods.whitening import mappable, mapped, relevant_components, whitening
+from lookalike.metrics.names import REPORTED
+from lookalike.models.embedder import Embedder
+from lookalike.workflow.data.readers import folder as layout
+from lookalike.workflow.settings.datasets import Dataset
+from lookalike.workflow.settings.model import Part, checked
+from lookalike.workflow.settings.recipes import Embedding, Network, View
+
+BATCH = 32
+RCA, WHITENING = MAPS
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A network with its map.
+
+    Attributes:
+        network: in evaluation mode.
+        settings: by which it can be built.
+        shrinkage: of the map, given or chosen.
+        pictures: that it was fitted on.
+        classes: of these; 0 of a map without labels.
+        unreadable: a line for each picture that could not be read.
+    """
+
+    network: Embedder
+    settings: Network
+    shrinkage: float
+    pictures: int
+    classes: int
+    unreadable: list[str]
+
+
+def fitted_model(
+    model: OpenModel, folder: Path, *, kind: str = RCA, shrinkage: float | None = None, dim: int | None = None
+) -> Fitted:
+    """A model whose embeddings are mapped by what the pictures of a folder say.
+
+    Args:
+        model: untrained, or a trained embedder.
+        folder: with a folder per class, of which ``train`` alone is read where folders say the roles; for whitening any
+            pictures at any depth.
+        kind: ``rca`` or ``whitening``.
+        shrinkage: of the map; ``None`` chooses it, see `lookalike.methods.whitening`.
+        dim: numbers of an embedding; ``None`` for as many as before.
+
+    Raises:
+        ValueError: for a folder without what the map needs, a picture of which the model makes a number that is not
+            finite, a model of another kind than an embedder, or a view that no file states.
+    """
+    require_known("kind", kind, MAPS)
+    mappable(model.network)
+    view = checked(View, model.view.dump(), f"{model.name}, its view")
+    if model.backbone is None:
+        raise ValueError(f"{model.name}: no file could name its network")
+    names, classes = _labelled(folder) if kind == RCA else ([each.name for each in pictures_in(folder)], None)
+    embeddings, rows, unreadable = _embeddings(model, [folder / name for name in names])
+    if not rows:
+        raise ValueError(f"{folder}: none of its {len(names)} pictures can be read; the first: {unreadable[0]}")
+    labels = None if classes is None else torch.tensor(classes)[rows]
+    if labels is None:
+        linear_map = whitening(embeddings, shrinkage=shrinkage, dim=dim)
+    else:
+        linear_map = relevant_components(embeddings, labels, shrinkage=shrinkage, dim=dim)
+    network = mapped(model.network, linear_map)
+    settings = Network(
+        backbone=model.backbone,
+        embedding=Embedding(pooling=network.pooling, dim=network.dim, initialisation="default"),
+        method=Part(name="embedder"),
+        test_image=view,
+    )
+    count = 0 if labels is None else len({*labels.tolist()})
+    return Fitted(network, settings.untrained(), linear_map.shrinkage, len(rows), count, unreadable)
+
+
+def write_model(fitted: Fitted, path: Path, **about: str) -> None:
+    """Write a fitted model as the file of a training, of no epoch, that every reader of such a file takes.
+
+    Args:
+        fitted: the model.
+        path: of the safetensors file.
+        about: what else the file says of itself.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    state = {f"{REPORTED}/model.{name}": tensor for name, tensor in fitted.network.state_dict().items()}
+    facts = {"best_epoch": 0, "epochs": 0, "seed": 0, "shrinkage": fitted.shrinkage, "pictures": fitted.pictures}
+    write_tensors(path, state, {"settings": fitted.settings.dump(), **facts, **about})
+
+
+def print_fit(
+    model: OpenModel, folder: Path, out: Path, *, kind: str, shrinkage: float | None, dim: int | None
+) -> None:
+    """Fit a model, write its file, and say what it is and what to type next.
+
+    Args:
+        model: with ``folder``, ``kind``, ``shrinkage`` and ``dim`` as of `fitted_model`.
+        folder: beside it.
+        out: the file, which is not there yet.
+        kind: beside it.
+        shrinkage: beside it.
+        dim: beside it.
+
+    Raises:
+        ValueError: as `fitted_model`.
+    """
+    start = time.monotonic()
+    fitted = fitted_model(model, folder, kind=kind, shrinkage=shrinkage, dim=dim)
+    write_model(fitted, out, model=model.name, fit=kind)
+    if fitted.unreadable:
+        lines = fitted.unreadable
+        print(f"lookalike: passed over {counted(len(lines), 'picture')}; the first: {lines[0]}", file=sys.stderr)
+    of_classes = f" of {counted(fitted.classes, 'class')}" if fitted.classes else ""
+    print(
+        f"{out}  {out.stat().st_size:,} bytes: {model.name.removeprefix(UNTRAINED)}, {kind} to {fitted.network.dim} "
+        f"numbers, shrinkage {fitted.shrinkage:.2g}, by {counted(fitted.pictures, 'picture')}{of_classes} in "
+        f"{human_seconds(time.monotonic() - start)}"
+    )
+    print(f"Next: lookalike search {out} QUERY --in {folder}")
+
+
+def _labelled(folder: Path) -> tuple[list[str], list[int]]:
+    """Names below a folder, and labels, of the pictures that may be learned from."""
+    try:
+        rows = layout.read(Dataset(title=str(folder), layout="folder"), folder)
+    except ValueError as error:
+        raise ValueError(f"{error}; --map {WHITENING} needs no classes") from None
+    if folders_say_roles(rows):
+        rows = rows[rows["role"] == "train"]
+    return rows["path"].tolist(), rows["label"].tolist()
+
+
+@torch.inference_mode()
+def _embeddings(model: OpenModel, paths: list[Path]) -> tuple[Tensor, list[int], list[str]]:
+    """Embeddings ``(N, D)`` of the pictures that can be read, their places, and why others cannot."""
+    parts, places, unreadable = list[Tensor](), list[int](), list[str]()
+    for rows, images, faults in image_batches(model, paths, batch_size=BATCH, threads=os.cpu_count() or 1):
+        unreadable += faults.values()
+        if rows:
+            seen = model.network(images)
+            for row, each in zip(rows, seen, strict=True):
+                require_finite(f"{paths[row]}, seen by {model.name}", {"embedding": each})
+            parts.append(seen)
+            places += rows
+    return (torch.cat(parts) if parts else torch.empty(0, 0)), places, unreadable
