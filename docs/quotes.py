@@ -104,7 +104,7 @@ def average_gain(table: str, suffix: str, metric: str, column: str = "mean") -> 
 
 
 def comparisons(scale: str) -> list[Row]:
-    """Those of claims with their verdicts by the rule of claims; of `mini` docs/verdicts_of_mini.py has written them."""
+    """Those of claims with their verdicts by the rule of claims, of `mini` from docs/verdicts_of_mini.py."""
     judged = "claims_judged" if (RESULTS / scale / "claims_judged.csv").exists() else "claims"
     return cells(f"{scale}/{judged}")
 

@@ -26,14 +26,23 @@ from scipy.special import stdtrit as student_quantile
 from lookalike.base.files import replacing
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.report.by_class import SAME
-from lookalike.workflow.report.claims import BEFORE, ROW, SIDES, Comparison, Measured, claim_runs, judged, read_claims
+from lookalike.workflow.report.claims import (
+    BEFORE,
+    ROW,
+    SIDES,
+    UNKNOWN,
+    Comparison,
+    Measured,
+    claim_runs,
+    judged,
+    read_claims,
+)
 from lookalike.workflow.report.statistics.claim import Row
-from lookalike.workflow.report.statistics.crossed import Crossed, Estimate
+from lookalike.workflow.report.statistics.crossed import Crossed
 from lookalike.workflow.settings.call import configuration
 
 FOLDER = Path(__file__).resolve().parents[1] / "results" / "reference" / "mini"
 SEEDS = 10
-UNKNOWN = Estimate(nan, (), 0, 0)
 KEPT = [*ROW, "difference", "low", "high", "level", "seeds", "classes", "verdict", "before", "learned"]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.plan.results import result_file
 from lookalike.workflow.report.claims import claim_runs, read_claims
 from projects import make_project
 from recorded import leave
@@ -51,8 +52,9 @@ def test_where_a_call_is_to_say_what_was_not_run_nothing_learns_and_starts_are_m
     plan = Plan({**MINI, "scale": "ci"})
     inputs, dataset = Inputs(plan), "figurines_few_birds"
     for recipe, seed in product(("sam_siamese", "siamese"), range(3)):
-        file = project.root / inputs.made("metrics", recipe, dataset, seed)
+        file = project.root / inputs.reference_folder / result_file(plan, "metrics", recipe, dataset, seed)
         leave(file, {"last": {"R@1": 0.5}}, **inputs.today(recipe, dataset, seed))
+        file.with_suffix(".classes.csv").touch()
     done = project.run("-n --cores 1 claims --quiet reason --config scale=ci missing=say")
     text = done.stdout + done.stderr
     trained, evaluated = (

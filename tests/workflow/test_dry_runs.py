@@ -33,7 +33,7 @@ def test_a_target_trains_as_often_as_the_documents_say(project, target):
 
 
 def test_the_start_is_made_anew_on_request(project):
-    assert planned(project, "pretrain") == {"pretrain": 1}
+    assert planned(project, "pretrain --forcerun pretrain") == {"pretrain": 1}
 
 
 def test_an_epoch_chosen_on_held_out_classes_takes_a_training_of_its_own(project):

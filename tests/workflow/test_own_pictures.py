@@ -100,7 +100,7 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     shutil.copy(min(folders[5].glob("*.jpg")), tmp_path / "query.jpg")
     monkeypatch.chdir(tmp_path)
     lines = re.findall(r"^lookalike (.+)$", DOCUMENT.read_text(), re.MULTILINE)
-    assert len(lines) == 8
+    assert len(lines) == 10
     for line in lines:
         if not line.startswith(("recommend ", "serve ")):  # which take as long as they say; other tests do them
             assert main(line.split()) == 0, line

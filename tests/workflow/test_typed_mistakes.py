@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,7 +41,8 @@ def test_a_mistake_is_told_in_a_line(mistake, tmp_path):
     environment |= mistake.get("environment", {})
     typed = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
     subprocess.run(["bash", "-ec", mistake.get("before", "true")], check=True, **typed)
-    done = subprocess.run(["bash", "-c", mistake["typed"]], timeout=300, **typed)
+    hears = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # also below a shell that has put the tests behind it
+    done = subprocess.run(["bash", "-c", mistake["typed"]], timeout=300, preexec_fn=hears, **typed)
     said = done.stdout + done.stderr
     assert done.returncode == mistake.get("code", 1), said
     assert printed(mistake["prints"], said), said

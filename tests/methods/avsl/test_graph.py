@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from lookalike.methods.avsl.graph import batch_edges, normalise_edges, update_edges
+from lookalike.methods.avsl.graph import Step, batch_edges, normalise_edges, update_edges
 
 
 def looped_edges(upper, lower):
@@ -108,3 +108,15 @@ def test_normalised_edges_of_zero_state_are_zero():
 def test_wrong_edges_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("nodes", [6, 16, 128])
+def test_equal_pairs_are_predicted_alike_however_many_stand_beside_them(nodes):
+    """MKL rounds the rows beyond a multiple of four otherwise on processors without AMX."""
+    edges, pair = torch.rand(2, nodes, nodes, dtype=torch.float64)[0], torch.rand(nodes, dtype=torch.float64)
+    step = Step(edges[0], edges[0], edges, None)
+    found = [step.predict(pair.expand(count, nodes)) for count in (1, 2, 3, 5, 31, 64, 67)]
+    assert torch.cat(found).unique(dim=0).shape == (1, nodes)
+    square = step.predict(pair.expand(3, 7, nodes))
+    assert square.shape == (3, 7, nodes)
+    assert torch.equal(square[1, 2], found[0][0])

@@ -333,6 +333,20 @@ def test_a_row_that_is_not_run_says_so_and_still_counts(tmp_path):
     assert "wants trainings that nobody has made" in text
 
 
+def test_a_row_of_which_nobody_knows_whether_it_learned_is_judged_and_says_so(tmp_path):
+    study = Study(tmp_path, {"new": BETTER, "newer": BETTER})
+    for run in study.runs[3:]:
+        run["learners"] = []
+    for side in ("learned", "started"):
+        study.files[side] = study.files[side][:3]
+    rows, verdicts, text = study.judged()
+    assert list(rows["verdict"]) == ["holds", "holds"]
+    assert list(rows["start"].isna()) == list(rows["gain"].isna()) == [False, True]
+    assert list(verdicts["verdict"]) == ["holds"]
+    assert shown(text, "cub (birds)")[1][-1] == "unknown"
+    assert "the start is *unknown*" in text
+
+
 def test_seeds_of_rows_and_learners_are_pooled_by_data_set_and_network(tmp_path):
     """Three pools of four rows, whose seeds vary by 0, 3 and 6 points; learners vary as their rows do."""
     names = [f"new{place}" for place in range(12)]

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+TILE = 64  # rows of a product, a multiple of those that any kernel takes at once
+
 
 @dataclass(frozen=True)
 class Images:
@@ -54,8 +56,18 @@ class Step:
     def predict(self, nodes: Tensor) -> Tensor:
         """What the nodes below, ``(..., r)``, predict for the nodes of this level."""
         if self.packed is None or nodes.requires_grad:
-            return F.linear(nodes, self.edges)
+            return F.linear(nodes, self.edges) if nodes.dtype != torch.float64 else _rounded_alike(nodes, self.edges)
         return F.linear(nodes.to_mkldnn(), self.packed).to_dense()
+
+
+def _rounded_alike(nodes: Tensor, edges: Tensor) -> Tensor:
+    """`torch.nn.functional.linear` that rounds equal rows alike, so that equal images lie at equal distances.
+
+    MKL takes rows by fours, and those that are left over by another kernel.
+    """
+    rows = nodes.reshape(-1, nodes.shape[-1])
+    whole = F.pad(rows, (0, 0, 0, -len(rows) % TILE)) if len(rows) % TILE else rows
+    return F.linear(whole, edges)[: len(rows)].reshape(*nodes.shape[:-1], len(edges))
 
 
 def _packed(edges: Tensor) -> Tensor | None:

@@ -66,6 +66,7 @@ PREFIXES = ("", OF_RP)  # of the columns of both verdicts: by the claim's metric
 OF_ROW = [*INTERVAL, "seeds_error", "seeds_freedom", "level", "seeds", "verdict"]
 OF_CLAIM = ["verdict", "error", "seeds", *INTERVAL]
 CLAIM = ["claim", "quantifier", "regardless", *(f"{prefix}{name}" for prefix in PREFIXES for name in OF_CLAIM)]
+UNKNOWN = Estimate(np.nan, (), 0, 0)
 OF_ROWS = {"every": "in every row", "mean": "in the mean of rows", "some": "in some rows"}
 Stated = Mapping[str, Claim]  # entries of `FILE` by name
 
@@ -82,7 +83,9 @@ class Comparison:
     changed: str
     baseline: str
     learners: tuple[str, ...]
-    """Recipes that have to have learned: the baseline, or what both sides are without their disturbance."""
+    """Recipes that have to have learned: the baseline, or what both sides are without their disturbance; none if these
+    were not trained, so that nobody knows.
+    """
     seed: int
     besides: str = ""
     """Keys in which the baseline, as the paper's own does, differs from the changed recipe besides what is tested."""
@@ -142,17 +145,23 @@ class Claims:
     @cached_property
     def _runs(self) -> list[Comparison]:
         """All that claims are held against, without rows that are not run."""
-        return [run for run in self._asked if replace(run, seed=0) not in self._left]
+        unknown = self._wanting(["learned", "started"])
+        runs = [run for run in self._asked if replace(run, seed=0) not in self._left]
+        return [replace(run, learners=()) if replace(run, seed=0) in unknown else run for run in runs]
 
     @cached_property
     def _left(self) -> list[Comparison]:
-        """Rows, each as of seed 0, that want a training that is not there, in a call that is to say so."""
-        wanting = (run for run in self._asked if self._evidence.plan.missing == "say" and self._wants_training(run))
-        return list(dict.fromkeys(replace(run, seed=0) for run in wanting))
+        """Rows, each as of seed 0, that are not run."""
+        return self._wanting(SIDES)
 
-    def _wants_training(self, run: Comparison) -> bool:
+    def _wanting(self, sides: Sequence[str]) -> list[Comparison]:
+        """Rows, each as of seed 0, a side of which wants a training that is not there, in a call that is to say so."""
+        says = self._evidence.plan.missing == "say"
+        return list(dict.fromkeys(replace(run, seed=0) for run in self._asked if says and self._wants(run, sides)))
+
+    def _wants(self, run: Comparison, sides: Sequence[str]) -> bool:
         inputs, plan = self._evidence.inputs, self._evidence.plan
-        for kind, recipe in (each for side in READ for each in run.read(side)):
+        for kind, recipe in (each for side in sides for each in run.read(side)):
             named = recipe, run.dataset, run.seed
             there = inputs.stored(kind, *named), inputs.made("model", *named)
             learns = plan.settings(recipe, run.dataset).train.loss is not None
@@ -264,7 +273,7 @@ class Measured:
         run: what was compared, of whatever seed.
         rows: its differences by the prefix of their columns.
         sides: by side what each seed reached of the claim's metric, in percent.
-        start: R@1 in percent before training, of what has to have learned the least certain.
+        start: R@1 in percent before training, of what has to have learned the least certain; NaN where nobody knows.
         gain: what training added to it.
     """
 
@@ -339,7 +348,8 @@ def measured(
         seeds = [each.seed for each in of_seed]
         if run.metric == ON_OBJECT and not all(ON_OBJECT in read_json(file)[REPORTED] for file in (*first, *second)):
             continue
-        gain, start = min((gains[(*run.pool, name)] for name in run.learners), key=lambda each: _least(each[0]))
+        told = (gains[(*run.pool, name)] for name in run.learners)
+        gain, start = min(told, key=lambda each: _least(each[0]), default=(UNKNOWN, np.nan))
         own = SAME.get(run.metric, run.metric)
         metrics = {"": own, OF_RP: SECOND} if own == PRIMARY else {"": own}
         rows = {
@@ -349,7 +359,7 @@ def measured(
                 ", ".join(run.pool),
                 metric,
                 differences(first, second, metric, seeds),
-                rule.learned(gain),
+                not run.learners or rule.learned(gain),
             )
             for prefix, metric in metrics.items()
         }
@@ -666,7 +676,9 @@ def _row_line(row: pd.Series) -> dict[str, str]:
         **_told_cells(row, "", ""),
         **_told_cells(row, OF_RP, " by RP"),
         "classes": f"{row['classes']:.0f}" if row["classes"] > 1 else DASH,
-        "start": f"{row['start']:.1f}, then {row['gain']:+.1f} (above {row['gain_low']:+.1f})",
+        "start": "unknown"
+        if pd.isna(row["start"])
+        else f"{row['start']:.1f}, then {row['gain']:+.1f} (above {row['gain_low']:+.1f})",
         **before,
     }
 
@@ -686,6 +698,8 @@ def _notes(rows: pd.DataFrame, verdicts: pd.DataFrame, scale: str, looks: Sequen
     before = " *Rule before*: by one metric and the row's own variance; the rule now was chosen after these were seen."
     wanting = " A row that is *not run* wants trainings that nobody has made; it says nothing and still counts."
     left = wanting if Verdict.NOT_RUN in {*rows["verdict"]} else ""
+    if "start" in rows and rows["start"][rows["verdict"] != Verdict.NOT_RUN].isna().any():
+        left += " Where the start is *unknown* nothing says whether it learned, and the row is judged."
     return (
         "In percent, after the last epoch, which nothing has chosen; ± is the standard deviation over all seeds. "
         "Differences in percent points, changed minus baseline, seed by seed and test class by test class, with an "
