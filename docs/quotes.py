@@ -173,16 +173,6 @@ def statements(scale: str, *columns: str) -> str:
     return str(sum(int(found[column] or 0) for column in columns))
 
 
-def figure(name: str, words: str) -> str:
-    """What a figure measures of the statement that holds these words, with its interval."""
-    scale, _, file = name.partition("/")
-    text = (RESULTS / scale / "figures" / f"{file}.md").read_text()
-    (line,) = [line for line in text.splitlines() if line.startswith("- **") and words in line]
-    number = r"([+-][\d.]+)"
-    value, low, high = re.findall(rf"{number}[^(;]* \([\d.]+ % interval {number} to {number}", line)[-1]
-    return f"{value} [{low}, {high}]"
-
-
 # Trainings of the targets
 
 
@@ -282,19 +272,18 @@ def imports(_: str, *rows: list[str]) -> list[list[str]]:
 
 
 def gains(_: str, *rows: list[str]) -> list[list[str]]:
-    """A paper's gains in print, and with verdicts among the claims, of real birds with the interval of the verdict."""
+    """A paper's gains in print, and on real birds with interval and verdict of the claims."""
     found = []
     for label, table, changed, baseline, metric in rows:
         name = f"birds/tables/{table}"
         sides = [cell(name, row, metric) for row in (changed, baseline)]
         printed = float(sides[0]["published"]) - float(sides[1]["published"])
         pair = *(side["recipe"] for side in sides), metric, "cub"
-        birds, figurines = (claimed(scale, *pair) for scale in ("birds", "mini"))
-        label += ", as in the paper" if birds["besides"] else ""
+        birds = claimed("birds", *pair)
+        label += "*" if birds["besides"] else ""
         gain = claim("birds", *pair) if birds["low"] else "–"
-        drawn = f"{float(figurines['difference']):+.1f}, {figurines['verdict']}"
-        found.append([label, f"{printed:+.1f}", gain, birds["verdict"], drawn])
-    return [["gain", "printed", "real birds", "verdict", "figurines"], *found]
+        found.append([label, f"{printed:+.1f}", gain, birds["verdict"]])
+    return [["gain", "print", "real birds", "verdict"], *found]
 
 
 def means(columns: str, *rows: list[str]) -> list[list[str]]:
@@ -351,7 +340,7 @@ def moved(scale: str) -> list[list[str]]:
         if now == "not tested":
             why = f"not decidedly above the start: training adds {gain}"
         else:
-            why = f"{first['metric']} {by_one}{by_rp}; told from zero by {' and '.join(told) or 'either metric'}"
+            why = f"{first['metric']} {by_one}{by_rp}; told from zero by {' and '.join(told) or 'neither'}"
         found.append([f"`{name}`", str(len(own)), before, now, why])
     return [["claim", "rows", "rule before", "rule now", "why"], *found]
 
@@ -383,7 +372,7 @@ def explained(columns: str, *rows: list[str]) -> list[list[str]]:
     ]
 
 
-VALUES = (mean, step, average_gain, claim, claims, level, judged, statements, figure, trainings, graph)
+VALUES = (mean, step, average_gain, claim, claims, level, judged, statements, trainings, graph)
 TABLES = (gains, means, said, moved, agreements, explained, imports)
 KINDS = {kind.__name__: kind for kind in (*VALUES, *TABLES)}
 
@@ -394,7 +383,7 @@ def filled(match: re.Match[str]) -> str:
     if kind in VALUES:
         return f"<!-- quote {match[1]}: {arguments} -->{kind(*arguments.split('; '))}<!-- / -->"
     head, *rows = kind(arguments, *(line.split("; ") for line in lines))
-    rule = [":--" if cell[:1].isalpha() or cell[:1] == "`" else "--:" for cell in rows[0]]
+    rule = [":--" if cell[:1].isalpha() or cell[:1] in "`[" else "--:" for cell in rows[0]]
     table = "\n".join([_line(head), _line(rule), *map(_line, rows)])
     return f"<!-- quote {match[1]}:{match[2]}-->\n\n{table}\n\n<!-- / -->"
 

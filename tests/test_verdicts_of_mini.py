@@ -65,7 +65,7 @@ def test_numbers_have_the_variances_that_were_asked_for(told, classes):
 
 def test_the_committed_verdicts_are_those_of_the_committed_deviations():
     for name, frame in zip(("claims_judged", "claim_verdicts"), mini.verdicts(COMMITTED), strict=True):
-        committed = pd.read_csv(mini.FOLDER / f"{name}.csv")
+        committed = pd.read_csv(mini.FOLDER / f"{name}.csv").fillna({"besides": ""})
         pd.testing.assert_frame_equal(committed, frame, check_dtype=False, atol=1e-4)
 
 

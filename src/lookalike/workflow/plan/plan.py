@@ -195,7 +195,7 @@ class Plan(RecipesOnData):
         for row in entry.rows:
             own = [key for key in row.as_in_paper if (row.label, row.recipe, key) in found]
             stated = {key: value for key, value in row.dump().items() if key != "as_in_paper"}
-            marked.append(type(row)(**stated, **({"as_in_paper": own} if own else {})))
+            marked.append(type(row)(**stated | ({"as_in_paper": own} if own else {})))
         return entry.model_copy(update={"metrics": metrics, "remarks": remarks, "rows": marked, **selected})
 
     def pairs_of(self, table: str) -> list[Compared]:
