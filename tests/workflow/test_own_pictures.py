@@ -102,6 +102,9 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     lines = re.findall(r"^lookalike (.+)$", DOCUMENT.read_text(), re.MULTILINE)
     assert len(lines) == 10
     for line in lines:
+        if line.startswith("fit "):
+            for folder in ("new", "drafts"):  # which an overlay alone can say
+                shutil.rmtree(street / folder)
         if not line.startswith(("recommend ", "serve ")):  # which take as long as they say; other tests do them
             assert main(line.split()) == 0, line
     told = capsys.readouterr()
