@@ -202,7 +202,7 @@ def runs(plan: Plan, target: str) -> Iterable[tuple[str, str, int]]:
             return [(run.recipe, run.dataset, run.seed) for run in found]
         case "claims":
             found = claim_runs(plan, read_claims(plan))
-            sides = ("changed", "baseline", "learned", "started")
+            sides = ("changed", "baseline", "learned", "started", "mapped")
             return [(recipe, run.dataset, run.seed) for run in found for side in sides for _, recipe in run.read(side)]
         case "explanations":
             settings = read_explanations(plan)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from lookalike.workflow.running.surroundings import prepare, require_writable
+from lookalike.workflow.running.surroundings import prepare, require_plain, require_writable
 from lookalike.workflow.settings.files import read_yaml
 from snakemake_logger_plugin_lookalike.command_line import asking_project, has_snakefile, targets_first, values_of
 from snakemake_logger_plugin_lookalike.handler import LogHandler
@@ -27,11 +27,13 @@ def _prepare() -> None:
     root = asking_project(sys.argv[1:], here)
     if root is None:
         return
-    arguments = targets_first(sys.argv[1:])
+    arguments, only_asks = targets_first(sys.argv[1:]), bool({"-h", "--help", "-v", "--version"} & {*sys.argv})
     try:
+        if not only_asks:
+            require_plain(root.absolute())
         for line in prepare(root):
             print(line, file=sys.stderr)
-        if not {"-h", "--help", "-v", "--version"} & {*sys.argv}:
+        if not only_asks:
             require_writable(root)
             for name in values_of(("--configfile", "--configfiles"), arguments):
                 read_yaml(Path(name))  # Snakemake says neither which file is broken nor where

@@ -30,5 +30,9 @@ def untrained(mean=50.0, **options):
     return row("untrained", mean, trained=False, **options)
 
 
+def mapped(mean=53.0, **options):
+    return row("RCA", mean, trained=False, map="rca", **options)
+
+
 def matched(mean=49.0, **options):
     return row("untrained + structural matching", mean, trained=False, structural=True, **options)

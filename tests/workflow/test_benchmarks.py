@@ -145,7 +145,7 @@ def test_a_part_that_fails_says_so_and_what_the_others_find_is_read_as_of_every_
     assert (failed["part"], "no such file" in failed["error"]) == ("learning", True)
     assert (ended["part"], ended["ended"]) == ("learning", 1)
     assert (lines[-1]["part"], lines[-1]["ended"]) == ("card", 0)
-    (card,) = read_cards()
+    ((card,), _) = read_cards()
     assert (out / "cards" / f"{next((params / 'cards').iterdir()).name}").is_file()
     (kind,) = card.kinds
     assert ("gpu_day", kind) in cells(summary([out / "gpu_day.json"]))

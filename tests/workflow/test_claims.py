@@ -33,7 +33,7 @@ def text(tmp_path_factory):
 def test_three_seeds_of_every_pair_are_planned(text):
     plan = Plan(MINI)
     runs = claim_runs(plan, read_claims(plan))
-    sides = ("changed", "baseline", "learned", "started")
+    sides = ("changed", "baseline", "learned", "started", "mapped")
     recipes = {recipe for run in runs for side in sides for _, recipe in run.read(side)}
     evaluated = set(re.findall(r"Job \d+: Evaluate (\w+) on (\w+), seed (\d)", text))
     assert {seed for _, _, seed in evaluated} == {"0", "1", "2"}
@@ -60,7 +60,8 @@ def test_where_a_call_is_to_say_what_was_not_run_nothing_learns_and_starts_are_m
     trained, evaluated = (
         {*re.findall(rf"Job \d+: {kind} (\w+) on {dataset}, seed \d", text)} for kind in ("Train", "Evaluate")
     )
-    assert evaluated == {plan.shared("evaluate", "start_of_siamese", dataset)}
+    before = ("start_of_siamese", "rca_of_siamese", "rca_of_sam_siamese")
+    assert evaluated == {plan.shared("evaluate", recipe, dataset) for recipe in before}
     assert {plan.settings(recipe, dataset).train.loss for recipe in trained} == {None}
     assert "Hold the papers' claims against the measured runs" in text
 

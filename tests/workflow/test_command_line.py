@@ -1,6 +1,8 @@
 """The line that users type works in the order they type it, in a real Snakemake."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import warm_calls
-from projects import ROOT
+from projects import ROOT, make_project
 from snakemake_logger_plugin_lookalike import targets_first
 from snakemake_logger_plugin_lookalike.command_line import asking_project, targets_of
 
@@ -58,6 +60,50 @@ def test_a_call_from_a_sub_folder_is_one_of_the_project(workflow):
     done = typed_cold(workflow / "notes" / "today", "--cores 1 --resources gpu=1 tables")
     assert done.returncode == 0, done.stderr
     assert (workflow / "table.txt").read_text() == "made\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("above", "sign"), [("set {x}", "{"), ("x}", "}"), ("{{x}}", "{")])
+def test_a_project_that_snakemake_cannot_name_is_refused_before_anything_is_written(workflow, above, sign):
+    root = workflow / above / "project"
+    shutil.copytree(workflow, root, ignore=shutil.ignore_patterns(above))
+    before = sorted(root.rglob("*"))
+    for folder in (root, root / "profiles"):
+        done = typed(folder, "tables --cores 1")
+        line = f"{workflow / above}: Snakemake takes the {sign} for a wildcard's; rename this folder without it\n"
+        assert (done.returncode, done.stderr) == (1, line)
+    assert sorted(root.rglob("*")) == before
+    assert typed(root, "--version").returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("above", ["my folder", "it's & (more); $HOME"])
+def test_jobs_begin_where_the_path_of_python_means_something_to_a_shell(tmp_path, above):
+    root = make_project(tmp_path / above / "project").root
+    (root / ".venv" / "bin").mkdir(parents=True)  # as the README has it
+    python = root / ".venv" / "bin" / "python"
+    python.symlink_to(sys._base_executable)
+    (root / ".venv" / "pyvenv.cfg").write_text(f"home = {Path(sys._base_executable).parent}\n")
+    (root / ".venv" / "lib").symlink_to(Path(sys.prefix) / "lib")
+    line = "--cores 1 --configfile own.yaml -- data/own/splits/pictures.csv"
+    done = subprocess.run(
+        [python, "-m", "snakemake", *line.split()], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (root / "data" / "own" / "splits" / "pictures.csv").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["{table} of {x}", "q?[a]'", "p$b%20;#&"])
+def test_what_a_person_names_is_no_pattern(project, name):
+    (project.root / "pictures").rename(project.root / f"pictures {name}")
+    project.edit("own.yaml", "folder: pictures}", f"folder: {json.dumps(f'pictures {name}')}}}")
+    (project.root / "own.yaml").write_text(f"title: {json.dumps(name)}\n{(project.root / 'own.yaml').read_text()}")
+    command = [*project.command("-n --cores 1 tables page --configfile"), f"own {name}.yaml"]
+    (project.root / "own.yaml").rename(project.root / f"own {name}.yaml")
+    done = warm_calls.run(command, project.root, dict(os.environ))
+    assert done.returncode == 0, done.stderr
+    assert "tables_page" in done.stdout + done.stderr
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def test_the_documented_recommendation_runs_as_printed(project, tmp_path, monkey
     assert main(line.split()) == 0
     assert "nothing was trained" in capsys.readouterr().out
     answer = json.loads((project.root / "answer.json").read_text())
-    assert [each["network"] for each in answer["rows"]].count("squeezenet1_1") == 2
+    assert [each["network"] for each in answer["rows"]].count("squeezenet1_1") == 4
     assert {each["network"] for each in answer["rows"]} == {"squeezenet1_1"}
     assert "Left out, with fewer than 4 pictures: few." in answer["terms"]
     # The equal pictures of two classes, the broken one, and the GIF, which no key ignores here.

@@ -158,6 +158,23 @@ def test_in_a_repository_of_its_own_dvc_works_with_git(failing, tmp_path):
     assert not (root / ".dvc" / "config.local").exists()
 
 
+@pytest.mark.parametrize("link", ["data", "data/splits"])
+def test_data_behind_a_link_to_another_disk_are_made_once(failing, tmp_path, link):
+    root = failing("mkdir -p data/splits && echo made >> count && echo made > data/splits/made")
+    run(tmp_path, "git", "init", "--quiet")
+    run(tmp_path, "git", "add", "vendor")
+    (tmp_path / "disk" / "splits").mkdir(parents=True)
+    (root / link).parent.mkdir(exist_ok=True)
+    (root / link).symlink_to(tmp_path / "disk", target_is_directory=True)
+    (root / "dvc.yaml").write_text((root / "dvc.yaml").read_text().replace("}}", ", outs: [data/splits/made]}}"))
+    for _ in range(2):
+        reproduce("split", ["data/splits/made"])
+    (root / "data" / "splits" / "made").unlink()
+    reproduce("split", ["data/splits/made"])
+    assert (root / "data" / "splits" / "made").read_text() == "made\n"
+    assert (root / "count").read_text() == "made\n"
+
+
 def test_the_reason_is_the_last_error_of_the_stage_else_dvcs_own():
     stage = "lookalike.workflow.data.download.DownloadError: sop.zip cannot be fetched: it has no address\n"
     dvc = "ERROR: failed to reproduce 'split@sop': failed to run: python -m x, exited with 1\n"

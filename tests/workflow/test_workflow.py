@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from lookalike.app.command import main
-from lookalike.workflow.settings.files import read_entries
-from lookalike.workflow.settings.tables import Table
+from lookalike.workflow.plan.tables import FILE
+from lookalike.workflow.settings.files import read, read_entries
+from lookalike.workflow.settings.tables import Table, TrivialRows
 from projects import ROOT, make_project
 from waiting import wait_until
 from workflow_calls import call
@@ -105,7 +106,7 @@ def test_a_table_of_own_pictures_has_a_number_in_every_cell(finished):
     with (finished.root / "results" / "own" / "tables" / "comparison.csv").open() as stream:
         cells = list(csv.DictReader(stream))
     rows = read_entries("params/tables/comparison.yaml", Table)["comparison"].rows
-    assert {cell["label"] for cell in cells} == {row.label for row in rows} | {"Chance", "Untrained features"}
+    assert {cell["label"] for cell in cells} == {row.label for row in [*rows, *read(FILE, TrivialRows).rows]}
     assert all(0 <= float(cell["mean"]) <= 100 for cell in cells)
     assert {cell["n"] for cell in cells} == {"1"}
     assert {cell["std"] for cell in cells} == {""}  # no deviation of a single seed
@@ -156,8 +157,11 @@ def test_a_comment_in_a_parameter_file_reruns_nothing(copy):
 def test_a_changed_evaluation_trains_nothing(copy):
     old = "embedding: {dim: 512}}, embed: *embed, evaluate: *plain}"
     copy.edit("params/recipes/comparison.yaml", old, old.replace("*plain", "{count_query_in_r: true}"))
-    counted = ["Evaluate chance_counted", "Evaluate compared_margin", "Evaluate untrained_counted"]  # as the first row
-    assert planned(copy) == ["Assemble comparison", *counted]
+    trivial = [f"{row.recipe}_counted" for row in read(FILE, TrivialRows).rows]  # as the first row
+    assert planned(copy) == [
+        "Assemble comparison",
+        *sorted(f"Evaluate {each}" for each in (*trivial, "compared_margin")),
+    ]
 
 
 @pytest.fixture
@@ -224,7 +228,7 @@ def test_a_call_says_that_it_reads_what_is_committed_and_how_all_is_made_anew(co
     assert not re.search(r"^evaluate ", done.stdout + done.stderr, re.MULTILINE)
     line = re.search(r"results/reference/own: metrics .* not made; `(.+)` makes all anew", done.stdout + done.stderr)
     again = committed.run(f"-n {LINE} {line.group(1)}")
-    assert re.search(r"^evaluate +17$", again.stdout + again.stderr, re.MULTILINE)
+    assert re.search(r"^evaluate +21$", again.stdout + again.stderr, re.MULTILINE)
 
 
 def test_a_misspelt_key_is_refused_before_any_job(copy):
@@ -235,12 +239,20 @@ def test_a_misspelt_key_is_refused_before_any_job(copy):
     assert re.search(message, done.stdout + done.stderr)
 
 
-def test_a_changed_picture_is_noticed_when_the_split_is_made_again(copy):
-    before = (copy.root / "data" / "own" / "splits" / "pictures.csv").read_text()
-    shutil.copy(copy.root / "pictures" / "class0" / "0.png", copy.root / "pictures" / "class0" / "1.png")
-    done = copy.run(f"{LINE} --forcerun split --until split")
-    assert done.returncode == 0, done.stderr
-    assert (copy.root / "data" / "own" / "splits" / "pictures.csv").read_text() != before
+def test_pictures_that_move_or_change_are_split_again_and_touched_ones_are_not(copy, monkeypatch, capsys):
+    pictures = copy.root / "pictures"
+    for path in pictures.rglob("*.png"):
+        path.touch()
+    assert planned(copy) == []
+    (pictures / "class0" / "0.png").rename(pictures / "class1" / "moved.png")
+    assert {"Split pictures", "Train compared_margin"} <= set(planned(copy))
+    (pictures / "class1" / "moved.png").rename(pictures / "class0" / "0.png")
+    assert planned(copy) == []
+    flip(pictures / "class2" / "3.png")
+    assert {"Split pictures", "Train compared_margin"} <= set(planned(copy))
+    monkeypatch.chdir(copy.root)
+    assert main(["verify", "results/own"]) == 1
+    assert re.search(r"fault  .*class2/3\.png has other bytes than its manifest says", capsys.readouterr().out)
 
 
 def test_a_flipped_bit_is_named_and_nothing_is_computed_from_it(copy, monkeypatch, capsys):
@@ -273,6 +285,9 @@ def test_a_download_comes_before_the_split_and_had_again_splits_nothing_again(pa
     assert jobs_of_split(packed) == []
     (packed.root / "data/own/pictures.json").touch()
     assert jobs_of_split(packed) == []
+    flip(packed.root / "pictures" / "class2" / "3.png")
+    shutil.make_archive(str(packed.root / "pictures"), "tar", packed.root / "pictures")
+    assert jobs_of_split(packed) == ["split"]
 
 
 def test_newer_code_of_the_download_hides_none_of_the_jobs_that_follow(packed):

@@ -4,6 +4,7 @@ rule claim_verdicts:
         baseline=claims.files("baseline"),
         learned=claims.files("learned"),
         started=claims.files("started"),
+        mapped=claims.files("mapped"),
         before=committed(f"results/reference/{plan.folder}/claims_before.csv"),
     output:
         report(f"{RESULTS}/claims.csv", caption=CAPTION, category="Claims", labels={"claims": "all"}),
@@ -19,7 +20,7 @@ rule claim_verdicts:
         claims={name: claim.dump() for name, claim in claims.stated.items()},
         runs=told(claims.runs),
         not_run=told(claims.not_run),
-        scale=plan.title,
+        scale=title,
         crossed=plan.is_crossed,
         code=inputs.code("lookalike.workflow.report.claims:claims"),
     message:
@@ -62,4 +63,5 @@ rule claims:
         claims.files("baseline"),
         claims.files("learned"),
         claims.files("started"),
+        claims.files("mapped"),
         rules.claim_verdicts.output,

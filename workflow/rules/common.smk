@@ -6,6 +6,7 @@ from pathlib import Path
 
 from snakemake import common, rules as of_snakemake
 from snakemake.io import IOFile
+from snakemake.script import PythonScript
 
 from lookalike.workflow.settings.call import read_overlay
 from lookalike.workflow.settings.files import read_yaml
@@ -29,6 +30,16 @@ from lookalike.workflow.tracking.server import ask_server, recently_away
 
 # Snakemake 9.27 reads the signature of each function of a rule several times a job, a seventh of all planning.
 common.get_function_params = of_snakemake.get_function_params = cache(common.get_function_params)
+
+hand_to_shell = PythonScript._execute_cmd
+
+
+def quoted(script, command, **named):
+    """Start Python by its path in quotes: Snakemake 9.27 gives it to a shell as it is, which parts it at spaces."""
+    return hand_to_shell(script, command.replace("{py_exec}", "{py_exec:q}"), **named)
+
+
+PythonScript._execute_cmd = quoted
 
 
 def told(function):
@@ -127,6 +138,16 @@ def preload():
     """Import torch once for all jobs of this call."""
     global parent
     parent = parent_of_jobs(workflow, tracked=plan.tracking)
+
+
+def title(wildcards):
+    """Of the scale. In a text, and not in what a function gives, Snakemake would take braces for wildcards."""
+    return plan.title
+
+
+def full_title(wildcards):
+    """The same behind the folder of the scale's results."""
+    return f"{plan.folder}: {plan.title}"
 
 
 @told

@@ -65,7 +65,7 @@ rule explanations_table:
         stage="lookalike.workflow.report.explanations:explanations_table",
         settings=explanations.settings.dump(),
         rows=told(explanations.rows),
-        scale=plan.title,
+        scale=title,
         code=inputs.code("lookalike.workflow.report.explanations:explanations_table"),
     message:
         "Put the quality of all explanations into one table"

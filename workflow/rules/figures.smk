@@ -18,7 +18,7 @@ rule figure:
         stage="figures",
         entry=lambda wildcards: figures.entry(wildcards).dump(),
         runs=told(figures.runs),
-        scale=f"{plan.folder}: {plan.title}",
+        scale=full_title,
         code=figures.code,
     message:
         "Draw {wildcards.figure}"
@@ -40,7 +40,7 @@ rule figures_page:
     params:
         stage="lookalike.workflow.stages.figures:figures_page",
         figures={figure: f"{RESULTS}/figures/{figure}" for figure in figures.entries},
-        scale=f"{plan.folder}: {plan.title}",
+        scale=full_title,
         code=inputs.code("lookalike.workflow.stages.figures:figures_page"),
     message:
         "Put all figures on one page"

@@ -69,7 +69,7 @@ rule page_folder:
         other_settings=told(shown.other_settings),
         documents=shown.documents,
         found=shown.found,
-        scale=plan.title,
+        scale=title,
         templates=TEMPLATES,
         code=inputs.code("lookalike.workflow.report.page:page"),
     message:

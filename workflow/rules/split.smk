@@ -13,6 +13,7 @@ rule split:
     params:
         specification=inputs.specification,
         broken=inputs.broken_pictures,
+        contents=inputs.contents(config["archives"]),
         code=inputs.code(
             "lookalike.workflow.stages.download:obtain",
             "lookalike.workflow.stages.split:assign",

@@ -13,9 +13,9 @@ rule table:
         "../../environment.yml"
     params:
         stage="lookalike.workflow.report.tables.render:tables",
-        entry=lambda wildcards: plan.table(wildcards.table).dump(),
+        entry=told(evidence.entry_of_table),
         runs=told(evidence.runs_of_table),
-        scale=plan.title,
+        scale=title,
         published=lambda wildcards: plan.published_digest(wildcards.table),
         code=inputs.code("lookalike.workflow.report.tables.render:tables"),
     message:
@@ -38,7 +38,7 @@ rule tables_page:
         stage="lookalike.workflow.report.html:tables_page",
         tables=plan.tables,
         cells=evidence.table_files,
-        scale=plan.title,
+        scale=title,
         templates=TEMPLATES,
         code=inputs.code("lookalike.workflow.report.html:tables_page"),
     message:

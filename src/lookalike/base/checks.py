@@ -47,6 +47,18 @@ def require_keys(where: str, keys: Iterable[str], known: Iterable[str]) -> None:
         require_known(where, key, names)
 
 
+def require_utf8(name: str) -> None:
+    """Refuse a name that text files cannot hold, as a disk may have one.
+
+    Raises:
+        ValueError: naming it.
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name!a}: the name is no UTF-8, which files are written in; rename it") from None
+
+
 def require_own_labels(where: str, rows: Iterable[str]) -> None:
     """Refuse rows of which two have one label.
 

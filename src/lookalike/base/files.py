@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import math
 import os
@@ -49,6 +51,46 @@ def write_text(path: Path | str, text: str) -> None:
     """Write a text file in one step."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def read_text(path: Path) -> str:
+    """Text that a person has written, in UTF-8 with or without a byte order mark.
+
+    Raises:
+        ValueError: naming the file and the remedy, if it is in another encoding.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        reason = "it holds a zero, as UTF-16 does" if "\0" in text else ""
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+    if reason:
+        raise ValueError(f"{path} is not UTF-8 text: {reason}; save it in UTF-8 (Excel: `CSV UTF-8`)")
+    return text
+
+
+def read_cells(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The first line of a CSV that a person has written, and the others, each with as many cells; without blank lines.
+
+    Raises:
+        ValueError: naming the file, and where a line is at fault its number; as `read_text`.
+    """
+    reader, rows = csv.reader(io.StringIO(read_text(path)), strict=True), list[list[str]]()
+    try:
+        for row in filter(None, reader):
+            rows.append(row)
+            if len(row) != len(rows[0]):
+                raise ValueError(f"{path}, line {reader.line_num}: {len(row)} cells, not the {len(rows[0])} of line 1")
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: {error}; is a quotation mark left open?") from None
+    header = rows[0] if rows else []
+    for sign in ";\t":
+        if len(header) == 1 and sign in header[0]:
+            raise ValueError(f"{path}: {sign!r} parts its cells; put a comma in place of each, also in line 1")
+    for name in header:
+        if header.count(name) > 1:
+            raise ValueError(f"{path}: column {name!r} stands twice")
+    return header, rows[1:]
 
 
 def write_json(path: Path | str, content: Mapping[str, Any]) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 WIDTH = 100
 
@@ -42,9 +46,38 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def error_line(error: Exception) -> str:
+    """What an error says for a line of its own, with the file of one that the system has raised."""
+    return f"{error.filename or 'the system'}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+
+
 def in_yaml(value: object) -> str:
     """A single value as YAML writes it: ``true``, ``null``, a number or a text."""
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def in_shell(word: str | Path) -> str:
+    r"""A word of a line that is printed to be pasted into a shell: in quotes where it needs them.
+
+    What cannot be printed is written as bash and zsh read it, ``$'a\x0a'``, so that the line is one line; so is a
+    backtick, which ends such a line in a sentence. A path is neither taken for an option nor for ``kind:name``.
+    """
+    text = f"./{word}" if isinstance(word, Path) and re.match(r"-|\w+:", str(word)) else str(word)
+    if text.isprintable() and "`" not in text:
+        return shlex.quote(text)
+    signs = (sign if sign.isprintable() and sign not in "\\'`" else _escaped(sign) for sign in text)
+    return f"$'{''.join(signs)}'"
+
+
+def _escaped(sign: str) -> str:
+    """The bytes of a sign, two digits each, so that whatever follows is not one of them."""
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(sign))
+
+
+def in_markdown(text: str) -> str:
+    """A line of text as a cell of a table in Markdown, which shows it as it is."""
+    text = re.sub(r"([\\|*~`]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[]))", r"\\\1", text.replace("&", "&amp;"))
+    return re.sub(r"^\s|\s$", lambda sign: f"&#{ord(sign[0])};", text.replace("<", "&lt;"))
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

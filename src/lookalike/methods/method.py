@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 ANY_LOSS = "lookalike.losses:LOSSES"
+# Representations of one vector through a map that is fitted to the training pictures.
+FITTED = ("relevant", "whitened")
 
 
 def _nothing(recipe: Any) -> None:

@@ -1,5 +1,6 @@
 """The command that tells what is on disk, on a project with four small data sets."""
 
+import errno
 import hashlib
 import io
 import os
@@ -18,7 +19,15 @@ from lookalike.app.command import main
 from lookalike.base import paths
 from lookalike.base.paths import project_root
 from lookalike.base.text import WIDTH
-from lookalike.workflow.data import ensure_data, load_specification, read_split, resized_copy, write_manifest
+from lookalike.workflow.data import (
+    checksums,
+    ensure_data,
+    load_specification,
+    read_layout,
+    read_split,
+    resized_copy,
+    write_manifest,
+)
 from projects import ROOT
 
 
@@ -244,6 +253,47 @@ def test_a_damaged_archive_is_not_used_once_it_was_verified(project, unpacked, c
     assert "not on disk" in of(output(capsys, "data", "status", "birds"), "birds")
     output(capsys, "data", "verify", "birds", code=1)
     assert "not on disk" in of(output(capsys, "data", "status", "birds"), "birds")
+
+
+@pytest.mark.parametrize("what", ["status", "verify"])
+@pytest.mark.parametrize("content", ["title: [", "title: a\ntitle: b\n", "layout: folder\ntitel: a\n"])
+def test_a_broken_specification_is_a_fault_of_its_own_data_set(project, unpacked, capsys, what, content):
+    (project / "params" / "datasets" / "clothes.yaml").write_text(content)
+    text = output(capsys, "data", what, code=1)
+    (fault,) = (line for line in text.splitlines() if line.startswith("fault"))
+    assert fault.startswith("fault  clothes: ") and "params/datasets/clothes.yaml" in fault
+    assert "Ready: birds" in text if what == "status" else "ok     birds: 1 archive right" in text
+
+
+@pytest.mark.parametrize("what", ["status", "verify"])
+def test_an_archive_that_cannot_be_read_is_a_fault_of_its_own(project, unpacked, capsys, monkeypatch, what):
+    (project / "store" / "img.zip").write_bytes(b"x")
+    named = {"file": "img.zip", "creates": "img", "size": 1, "sha256": "0" * 64}
+    specification = {"title": "some clothes", "layout": "folder", "archives": [named]}
+    (project / "params" / "datasets" / "clothes.yaml").write_text(yaml.safe_dump(specification))
+    read = checksums.file_digest
+
+    def refused(path, *arguments):
+        if path.name == "img.zip":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read(path, *arguments)
+
+    monkeypatch.setattr(checksums, "file_digest", refused)
+    text = " ".join(output(capsys, "data", what, code=1).split())
+    assert "cannot be read: Permission denied" in text and "store/img.zip" in text
+    assert ("Ready: birds" if what == "status" else "ok birds: 1 archive right") in text
+
+
+def test_a_folder_that_cannot_be_read_is_told_and_the_others_too(project, unpacked, capsys, monkeypatch):
+    def refused(specification, root):
+        if root.name == "clothes":
+            raise OSError(errno.EIO, "Input/output error", str(root / "a"))
+        return read_layout(specification, root)
+
+    monkeypatch.setattr("lookalike.workflow.data.inventory.read_layout", refused)
+    text = output(capsys, "data", "status", code=1)
+    assert f"fault  clothes: {project}/data/clothes/a: Input/output error\n" in text
+    assert "Ready: birds" in text
 
 
 def test_a_misspelt_name_is_one_line_and_nothing_else(project, capsys):

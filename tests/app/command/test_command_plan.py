@@ -62,7 +62,7 @@ def test_the_columns_add_up(project, capsys):
 
 def test_hours_come_from_measured_steps_of_every_kind(project, capsys):
     text = facts(printed(capsys, "--scale", "mini", "--tables", "avsl_1", "--seeds", "0", "1"))
-    assert "seeds 0, 1: 36 runs" in text
+    assert "seeds 0, 1: 60 runs" in text
     assert "tiny, avsl, 56 px: " in text
     assert "tiny, embedder, 56 px: " in text
     assert "for the steps of all trainings, one after the other, on " in text

@@ -74,6 +74,27 @@ def test_two_runs_are_printed_with_what_differs(results, capsys):
     assert "margin_diml@figurines_vehicles#0 is not finished" in printed.err
 
 
+@pytest.mark.parametrize("content", ["{", "[]", '{"best": {}}', '{"last": {"R@1": "x"}}'])
+def test_a_seed_that_cannot_be_read_is_left_out_by_name(results, capsys, content):
+    (results / "metrics/margin/figurines_birds/seed1.json").write_text(content)
+    assert main(["compare", "margin@figurines_birds", "margin_diml@figurines_birds"]) == 1
+    told = capsys.readouterr()
+    fault = next(line for line in told.err.splitlines() if "left out" in line)
+    assert fault.startswith("margin@figurines_birds#1 is left out: ") and "seed1.json" in fault
+    assert "Remove it, and the next call makes it again" in fault
+    assert "A  margin@figurines_birds: margin on figurines_birds, seed 0\n" in told.out
+
+
+def test_a_model_that_cannot_be_read_leaves_its_seed_out(results, capsys):
+    model = results / "models/margin/figurines_birds/seed1.safetensors"
+    model.parent.mkdir(parents=True, exist_ok=True)
+    model.write_bytes(b"x" * 9)
+    assert main(["compare", "margin@figurines_birds", "margin_diml@figurines_birds"]) == 1
+    told = capsys.readouterr()
+    assert "margin@figurines_birds#1 is left out: " in told.err and "is no whole safetensors file" in told.err
+    assert "seed 0\n" in told.out
+
+
 def test_what_is_equal_is_printed_when_asked_for(results, capsys):
     assert main(["compare", "margin@cub#0", "margin_diml@cub#0", "--all"]) == 0
     lines = capsys.readouterr().out.splitlines()

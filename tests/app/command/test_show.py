@@ -6,6 +6,9 @@ import yaml
 from lookalike.app.command import main
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.settings.call import configuration
+from lookalike.workflow.settings.files import read_yaml, yaml_text
+from lookalike.workflow.settings.layers import merge
+from projects import OVERLAY
 
 
 def shown(capsys, *words):
@@ -32,6 +35,19 @@ def test_each_value_names_the_file_and_key_that_state_it(capsys):
     assert "    name: tiny  # params/scales/mini.yaml, recipe" in lines
     assert any(line.endswith("# params/rates/mini.csv, embedder, margin") and "head:" in line for line in lines)
     assert any(line.endswith("# params/scales/mini.yaml, embedding_dims") and "dim:" in line for line in lines)
+
+
+@pytest.mark.parametrize("file", ["1e5", "no", "a: b #c"])
+def test_what_is_shown_of_an_overlay_is_the_recipe_that_runs(capsys, params, file):
+    (params.parent / "pictures").mkdir()
+    (params.parent / file).touch()
+    overlay = params / "own.yaml"
+    overlay.write_text(
+        yaml_text(merge(yaml.safe_load(OVERLAY), {"recipe": {"train": {"backbone": {"weights": file}}}}))
+    )
+    text = shown(capsys, "compared_margin@pictures", "--configfile", str(overlay))
+    (params / "shown.yaml").write_text(text)
+    assert read_yaml(params / "shown.yaml")["train"]["backbone"]["weights"] == file
 
 
 def test_against_another_recipe_only_what_differs_is_printed(capsys):

@@ -71,8 +71,10 @@ def test_committed_results_are_held_against_their_digests(project, capsys):
         "3 faults",
     ]
     (folder / "sha256sums").write_text("broken\n")
-    assert main(["verify", "results/reference/mini"]) == 2
-    assert "'broken' is no digest and name of a file" in capsys.readouterr().err
+    assert main(["verify", "results/reference/mini", "results/small"]) == 1
+    fault, right, count = capsys.readouterr().out.splitlines()
+    assert fault.startswith("fault  ") and "'broken' is no digest and name of a file" in fault
+    assert (right, count) == ("ok     results/small: 3 files as recorded", "1 fault")
 
 
 def test_results_that_came_without_any_record_are_one_line(project, capsys):
@@ -137,6 +139,20 @@ def test_a_part_of_a_scale_can_be_read_alone(project, capsys):
     (project / METRICS).unlink()
     assert main(["verify", "results/small/models"]) == 0
     assert main(["verify", "results/small/metrics"]) == 1
+
+
+@pytest.mark.parametrize("content", ["a,b\n1\n1,2,3\n", "", "path,label,role\n\xff\n"])
+def test_a_broken_split_is_a_fault_beside_what_others_list(project, capsys, content):
+    (project / "data" / "small" / "street").mkdir(parents=True)
+    (project / "data" / "small" / "alley").mkdir()
+    (project / "data" / "small" / "splits").mkdir()
+    (project / "data" / "small" / "splits" / "alley.csv").write_bytes(content.encode("latin-1"))
+    (project / "data" / "small" / "splits" / "street.csv").write_text("path,label,role,sha256\na.png,1,train,00\n")
+    assert main(["verify", "results/small"]) == 1
+    faults = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fault")]
+    assert "alley.csv" in faults[0] and "remove it, and the next call makes it again" in faults[0]
+    assert "street/a.png" in faults[1]
+    assert len(faults) == 2
 
 
 @pytest.mark.parametrize("name", ["nowhere", "params", "results"])

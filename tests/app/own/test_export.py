@@ -124,9 +124,10 @@ def test_no_exact_distance_lies_farther_than_the_certificate_says(exported):
 def test_without_a_folder_the_lines_print_the_vector(tmp_path):
     (path,) = write_pictures(tmp_path / "pictures", 1)
     model = opened()
-    done = export_model(model, tmp_path / "out", store=tmp_path / "store")
+    target = tmp_path / ("\u00e9" * 127)  # as long as any
+    done = export_model(model, target, store=tmp_path / "store")
     assert {path.name for path in done.files} == ALONE
-    vector = np.array(printed_by(tmp_path / "out", path).split(), dtype=float)
+    vector = np.array(printed_by(target, path).split(), dtype=float)
     with torch.no_grad():
         expected = done.vectors.network(read_image(model, path)[None])[0].numpy()
     assert np.abs(vector - expected).max() < 1e-4

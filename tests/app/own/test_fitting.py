@@ -1,6 +1,7 @@
 """A network is fitted to the classes of a folder in one pass, and its file is taken as that of a training is."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -91,14 +92,23 @@ def test_folders_of_roles_are_fitted_by_the_training_pictures_and_pictures_witho
         fitted_model(model, tmp_path / "roles")
 
 
+def test_a_folder_whose_name_is_no_utf8_is_refused_by_it(pictures, model, tmp_path):
+    folder = tmp_path / os.fsdecode(b"p\xff")
+    shutil.copytree(pictures, folder)
+    with pytest.raises(ValueError, match=r"p\\udcff': the name is no UTF-8, .*; rename it; --map whitening needs no"):
+        fitted_model(model, folder, shrinkage=0.3)
+    assert fitted_model(model, folder, kind="whitening").pictures == 5 * EACH
+
+
 @pytest.mark.slow
 def test_from_pictures_to_a_search_an_explanation_and_onnx(pictures, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    pictures = pictures.rename(pictures.with_name("my pictures; mine"))
     network = f"tiny={pictures.parent / 'tiny.safetensors'}"
     assert main(["fit", str(pictures), "--network", network, "--size", str(SIZE), "--out", "new.safetensors"]) == 0
     said, following = capsys.readouterr().out.splitlines()
     assert "rca to 96 numbers, shrinkage 0." in said and "by 20 pictures of 5 classes in" in said
-    assert following == f"Next: lookalike search new.safetensors QUERY --in {pictures}"
+    assert following == f"Next: lookalike search new.safetensors QUERY --in '{pictures}'"
     query = str(pictures / "kind1" / "0.png")
     assert main(["search", "new.safetensors", query, "--in", str(pictures), "--index", "index", "--json"]) == 0
     hits = json.loads(capsys.readouterr().out)["queries"][0]["hits"]

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from lookalike.app.command import main
+from lookalike.app.own import serving
 from own_pictures import write_pictures
 from trainings import save
 
@@ -48,6 +49,29 @@ def test_a_folder_of_queries_searches_itself_or_another(run, capsys):
     assert run("search seed0.safetensors pictures/odd --in pictures/even --json --top 2 --by structure") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["queries"][0]["hits"][0]["explanation"]["method"] == "structure"
+
+
+@pytest.mark.parametrize("broken", ["001", "003"])
+def test_a_query_of_several_that_cannot_be_read_is_named_and_the_exit_status(run, tmp_path, capsys, broken):
+    (tmp_path / "pictures" / "odd" / f"{broken}.png").write_bytes(b"no picture")
+    assert run("search seed0.safetensors pictures/odd --in pictures/even --json --top 2") == 1
+    told = capsys.readouterr()
+    assert told.err.startswith(f"lookalike: pictures/odd/{broken}.png: no readable picture")
+    assert len(json.loads(told.out)["queries"]) == 3
+
+
+def test_one_model_of_several_that_cannot_be_read_is_left_out_of_a_service(run, tmp_path, capsys, monkeypatch):
+    served = []
+    monkeypatch.setattr(serving, "print_service", lambda models, *_, **named: served.append(len(models)))
+    (tmp_path / "half.safetensors").write_bytes(b"x" * 20)
+    others = ["half.safetensors", "absent.safetensors", "untrained:tiny=no.pth"]
+    assert run("serve pictures --model seed0.safetensors " + " ".join(f"--model {each}" for each in others)) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert sorted(line.partition(" is left out: ")[0] for line in told) == sorted(
+        f"lookalike: --model {each}" for each in others
+    )
+    assert run("serve pictures --model half.safetensors --model absent.safetensors") == 2
+    assert served == [1]
 
 
 def test_the_page_needs_no_other_file_and_shows_every_match(run, tmp_path, capsys):

@@ -73,6 +73,11 @@ def test_a_call_for_another_scale_names_it(results, capsys):
     assert "seed0.json --config scale=ci` makes it" in capsys.readouterr().err
 
 
+def test_a_model_whose_embedding_is_mapped_after_training_is_not_taken_without_the_map():
+    with pytest.raises(ValueError, match=r"its embedding is relevant by a map that no model file holds; `look"):
+        Names("mini").model_file("compared_proxy_anchor_relevant@figurines_birds")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

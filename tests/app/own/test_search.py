@@ -42,6 +42,14 @@ def slow_scores(model, way, query, paths):
         return scores
 
 
+@pytest.mark.parametrize("name", ["f" * 250, "\u00e9" * 125, "f" + "\u6d77" * 83])
+def test_a_folder_with_a_name_as_long_as_any_is_searched_and_known_again(tmp_path, name):
+    paths = write_pictures(tmp_path / name, 4)
+    for new in (4, 0):
+        gallery = open_gallery(opened(), tmp_path / name, store=tmp_path / "store")
+        assert (gallery.new, len(gallery.search(paths[0]))) == (new, 3)
+
+
 @pytest.mark.parametrize(("kind", "way"), KINDS)
 def test_hits_are_those_of_comparing_pair_by_pair(tmp_path, kind, way):
     paths = write_pictures(tmp_path / "pictures", 10)

@@ -153,3 +153,19 @@ def test_what_desktop_systems_leave_behind_is_passed_over(tmp_path, name):
     junk = ("__MACOSX/birds/._a.txt", "birds/._a.txt", "birds/.DS_Store", "birds/Thumbs.db", "birds/desktop.ini")
     archive = write_archive(tmp_path, name, {**CONTENT, **dict.fromkeys(junk, b"junk")})
     assert files(unpack(archive, tmp_path / "target")) == CONTENT
+
+
+def test_folders_that_a_backslash_parts_are_folders(tmp_path):
+    """As .NET before 4.6.1 and other old programs of Windows wrote them."""
+    junk = {"__MACOSX\\birds\\._a.txt": b"junk", "birds\\Thumbs.db": b"junk"}
+    named = {name.replace("/", "\\"): content for name, content in CONTENT.items()}
+    archive = write_archive(tmp_path, "windows.zip", {"birds\\": b"", **named, **junk})
+    assert files(unpack(archive, tmp_path / "target")) == CONTENT
+
+
+@pytest.mark.parametrize("name", ["..\\x", "\\x", "a\\..\\..\\x", "..\\../x"])
+def test_a_backslash_leads_out_of_no_folder(tmp_path, name):
+    archive = write_archive(tmp_path, "windows.zip", {name: b"x"})
+    (path,) = files(unpack(archive, tmp_path / "target"))
+    assert Path(path).name == "x"
+    assert {path.name for path in tmp_path.iterdir()} == {archive.name, ".target.lock", "target"}

@@ -36,6 +36,20 @@ def test_a_table_has_a_file_of_metrics_for_every_run(evidence):
     assert evidence.table_files() == {"diml_1": "results/mini/tables/diml_1.csv"}
 
 
+def test_a_table_of_a_call_that_trains_nothing_has_what_is_there_and_names_the_other_rows(params):
+    evidence, named = evidence_of(tables=["diml_3"], missing="say"), Names(table="diml_3")
+    assert {run["trivial"] for run in evidence.runs_of_table(named)} == {True}
+    assert evidence.entry_of_table(named)["remarks"][-1].startswith("Not run: Margin, ")
+    model = params.parent / evidence.inputs.made("model", "margin", "figurines_birds", 0)
+    model.parent.mkdir(parents=True)
+    model.touch()
+    assert {run["label"] for run in evidence.runs_of_table(named) if not run["trivial"]} == {
+        "Margin",
+        "Margin + DIML, test",
+    }
+    assert evidence_of(tables=["diml_3"]).entry_of_table(named)["remarks"] == evidence.plan.table("diml_3").remarks
+
+
 def test_an_unknown_table_or_figure_is_refused_with_the_nearest(evidence):
     with pytest.raises(ValueError, match=r"unknown 'dimel_1', did you mean 'diml_1'"):
         evidence.metrics_of_table(Names(table="dimel_1"))
@@ -52,13 +66,14 @@ def test_tables_of_a_family_are_those_of_its_sweeps(evidence):
 
 def test_both_sides_of_claims_and_trials_stand_in_one_order(evidence):
     claims = Claims(evidence)
-    sides = {side: claims.files(side)(None) for side in ("changed", "baseline", "learned", "started")}
+    sides = {side: claims.files(side)(None) for side in ("changed", "baseline", "learned", "started", "mapped")}
     runs = claims.runs(None, Names(**sides))
     assert len(runs) == len(sides["changed"]) == len(sides["baseline"]) > 0
     learners = [(run["dataset"], run["seed"]) for run in runs for _ in run["learners"]]
     for side in ("learned", "started"):
         for (dataset, seed), file in zip(learners, sides[side], strict=True):
             assert f"/{dataset}/seed{seed}." in file
+    assert len(sides["mapped"]) == 2 * sum(run["has_rca"] for run in runs)
     of_trials = Trials(evidence)
     tried, unchanged = (of_trials.metrics(side)(None) for side in ("recipe", "unchanged"))
     trials = of_trials.runs(None, Names(metrics=tried, metrics_unchanged=unchanged))

@@ -338,6 +338,21 @@ def test_choices_are_those_of_a_half_whether_or_not_they_lie_on_an_edge(file):
         chosen_rates("own", "first")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("caf\u00e9,margin\n".encode("cp1252"), "is not UTF-8 text: .*; save it in UTF-8"),
+        (",".join(COLUMNS).encode("utf-16"), "is not UTF-8 text: .*; save it in UTF-8"),
+        (";".join(COLUMNS).encode(), "';' parts its cells; put a comma in place of each"),
+        (f"{','.join(COLUMNS)}\n1,2\n".encode(), f", line 2: 2 cells, not the {len(COLUMNS)} of line 1"),
+    ],
+)
+def test_rates_as_spreadsheets_save_them_are_refused_with_file_and_remedy(file, content, said):
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^\S*params/rates/own\.csv.*{said}"):
+        chosen_rates("own")
+
+
 @pytest.mark.parametrize(("peak", "said"), [(3e-4, "yes"), (10.0, "edge")])
 def test_all_trials_of_a_search_are_rows_from_which_its_choice_is_read(file, peak, said):
     design = Design((1e-4, 3e-4, 1e-3), (1e-3, 3e-3, 1e-2), (2,))

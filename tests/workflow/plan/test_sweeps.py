@@ -7,7 +7,8 @@ from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
 
-TRIVIAL = ["tried_chance", "tried_untrained"]  # below the rows of every sweep
+MAPPED = [f"tried_untrained_{name}" for name in ("whitened", "whitened_fifth", "relevant", "relevant_fifth")]
+TRIVIAL = ["tried_chance", "tried_untrained", *MAPPED]  # below the rows of every sweep
 
 
 @pytest.fixture

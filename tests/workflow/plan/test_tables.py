@@ -6,7 +6,7 @@ from lookalike.workflow.plan.plan import Plan
 from projects import spoil
 
 MINI = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": True}
-LABELS = ["Chance", "Untrained features"]
+LABELS = ["Chance", "Untrained features", "Whitened", "Whitened, s = 0.2", "RCA", "RCA, s = 0.2"]
 PROTOCOL = [("train", "test_image"), ("embed", "training_pictures"), ("evaluate", "count_query_in_r")]
 
 
@@ -58,7 +58,7 @@ def test_their_results_are_shared_and_cost_one_training_per_data_set_at_mini():
     assert {recipe for recipe, _ in stored["train"]} == {"untrained"}
     assert len(stored["train"]) == trivial["dataset"].nunique() == 6
     assert {recipe.partition("_")[0] for recipe, _ in stored["evaluate"]} == {"chance", "untrained"}
-    assert len(stored["evaluate"]) == 20
+    assert len(stored["evaluate"]) == 60
     assert len(trivial) > 2 * len(stored["evaluate"])
 
 
@@ -102,7 +102,7 @@ def test_own_pictures_get_them_too():
 
 def test_a_sweep_gets_rows_but_no_points():
     plan = Plan({**MINI, "tables": ["grid"]})
-    assert list(plan.runs_of("grid")["label"][-2:]) == LABELS
+    assert list(plan.runs_of("grid")["label"][-len(LABELS) :]) == LABELS
     assert "grid_chance" not in {point.name for point in plan.sweeps["grid"].points}
     assert plan.shared("evaluate", "grid_untrained", "figurines_birds") == "untrained_counted"
 

@@ -46,7 +46,9 @@ def test_no_model_is_an_empty_file_with_its_columns(tmp_path):
 def test_a_data_sets_models_are_all_that_claims_read_of_it_and_those_of_the_comparison():
     plan = Plan({"scale": "mini", "seeds": [0, 1], "archives": "data/archives", "tracking": False})
     runs = [run for run in claim_runs(plan, read_claims(plan)) if run.dataset == "figurines_birds"]
-    read = {recipe for run in runs for side in ("changed", "learned", "started") for _, recipe in run.read(side)}
+    read = {
+        recipe for run in runs for side in ("changed", "learned", "started", "mapped") for _, recipe in run.read(side)
+    }
     claims = Claims(Evidence(Inputs(plan), recorded=lambda file: True))
     models = {recipe for recipe, _ in claims.models(SimpleNamespace(dataset="figurines_birds"))}
     assert read < models

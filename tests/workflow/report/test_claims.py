@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.report.claims import by_class, claim_runs, claims, differences, read_claims
+from lookalike.workflow.report.claims import claim_runs, claims, read_claims
+from lookalike.workflow.report.differences import by_class, differences
 from lookalike.workflow.report.statistics.crossed import crossed_estimate, variances
 from lookalike.workflow.report.statistics.moderated import estimated_prior, moderated
 from lookalike.workflow.settings.files import read_entries
@@ -170,9 +171,11 @@ def drawn(place, cell, seeds=3):
 class Study:
     """Files of a claim whose rows share a baseline, which is at 50 %, and their runs."""
 
-    def __init__(self, folder, rows=MIXED, seeds=3, start=30.0, metric="R@1", metrics=("R@1", "RP"), own=(), **kinds):
+    def __init__(
+        self, folder, rows=MIXED, seeds=3, start=30.0, metric="R@1", metrics=("R@1", "RP"), own=(), rca=None, **kinds
+    ):
         self.folder, self.metric, self.seeds, self.runs = folder, metric, seeds, []
-        self.files = {side: [] for side in ("changed", "baseline", "learned", "started")}
+        self.files = {side: [] for side in ("changed", "baseline", "learned", "started", "mapped")}
         for place, (name, cell) in enumerate(rows.items()):
             for seed, of_classes in enumerate(drawn(place, cell, seeds)):
                 values = {name: 50 + of_classes, "old": np.full(len(CLASSES), 50.0)}
@@ -184,10 +187,13 @@ class Study:
                 sides["started"] = write(folder / "started" / f"{name}{seed}.json", np.full(len(CLASSES), begun))
                 for side, file in sides.items():
                     self.files[side].append(file)
+                if rca is not None:
+                    self.files["mapped"] += 2 * [write(folder / f"mapped{seed}.json", np.full(len(CLASSES), rca))]
                 beside = {"besides": "train.loss", "decides": {*rows} == {*own}} if name in own else {}
                 self.runs.append(
                     {"claim": "raises", "metric": metric, "published": "cub", "dataset": "birds", "network": "tiny"}
                     | {"changed": name, "baseline": "old", "learners": [f"twin of {name}"], "seed": seed}
+                    | {"has_rca": rca is not None}
                     | beside
                 )
 
@@ -343,8 +349,19 @@ def test_a_row_of_which_nobody_knows_whether_it_learned_is_judged_and_says_so(tm
     assert list(rows["verdict"]) == ["holds", "holds"]
     assert list(rows["start"].isna()) == list(rows["gain"].isna()) == [False, True]
     assert list(verdicts["verdict"]) == ["holds"]
-    assert shown(text, "cub (birds)")[1][-1] == "unknown"
+    assert shown(text, "cub (birds)")[1][-2] == "unknown"
     assert "the start is *unknown*" in text
+
+
+def test_trained_recipes_stand_beside_their_start_after_rca(tmp_path):
+    rows, _, text = Study(tmp_path, {"new": BETTER, "newer": WORSE}, rca=46.0).judged()
+    assert list(rows["changed_rca"]) == list(rows["baseline_rca"]) == [46, 46]
+    assert list(rows["changed_over_rca"]) == pytest.approx(list(rows["changed_mean"] - 46), abs=1e-3)
+    assert list(rows["changed_over_rca_verdict"]) == ["higher", "lower"]
+    assert list(rows["baseline_over_rca_verdict"]) == ["higher", "higher"]
+    assert "Of 3 trained recipes 2 are decidedly above it, 1 are decidedly below it, 0 are decidedly within" in text
+    assert shown(text, "cub (birds)")[0][-1] == f"{rows['changed_over_rca'][0]:+.1f} (higher), baseline +4.0 (higher)"
+    assert "trained recipes" not in Study(tmp_path / "none", {"new": BETTER}).judged()[2]
 
 
 def test_seeds_of_rows_and_learners_are_pooled_by_data_set_and_network(tmp_path):
@@ -421,7 +438,7 @@ def test_readers_see_every_row_with_the_numbers_of_the_file(tmp_path):
         baseline = "old (as in the paper, with its own train.loss)" if row["changed"] == "newer" else "old"
         assert line[1:5] == [row["changed"], baseline, changed, "50.0 ± 0.0"]
         assert line[5:9] == [difference, level, "3", row["verdict"]]
-        assert line[9:] == [by_rp, level_by_rp, "3", row["rp_verdict"], "40", "30.0, then +20.0 (above +20.0)"]
+        assert line[9:-1] == [by_rp, level_by_rp, "3", row["rp_verdict"], "40", "30.0, then +20.0 (above +20.0)"]
     assert "Scale: a scale." in text
     assert shown(text, "elsewhere")[0][1:3] == ["no data", "–"]
     assert text.count("Not tested: no data.") == 1

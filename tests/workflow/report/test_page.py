@@ -31,11 +31,12 @@ def shown_of(**values):
     return Shown(Evidence(Inputs(Plan({**MINI, **values})), lambda file: True))
 
 
-def test_mini_shows_all_methods_and_the_untrained_network_but_not_chance():
+def test_mini_shows_all_methods_and_the_untrained_network_but_neither_chance_nor_maps():
     shown = shown_of(seeds=[3, 4])
     rows = page_rows(shown.plan, shown.settings)
     labels = [row.label for row in shown.plan.table("methods").rows]
-    assert [row.label for row in rows] == [label for label in labels if label != "Chance"]
+    left_out = ("Chance", "Whitened", "RCA")
+    assert [row.label for row in rows] == [label for label in labels if not label.startswith(left_out)]
     assert {row.dataset for row in rows} == {"figurines_birds"}
     assert {row.seed for row in rows if not row.recipe.startswith("untrained")} == {3}
 
@@ -194,6 +195,28 @@ def test_a_table_of_older_settings_says_so_and_a_document_which_target_wrote_it(
         page([], **given, **shown, other_settings=remarks)
         assert (tmp_path / "tables.html").read_text().count(older.replace("'", "&#39;")) == count
     assert "As <code>snakemake --cores all claims</code> last left it" in (folder / "claims.html").read_text()
+
+
+@pytest.mark.parametrize("content", [b"x", b"", b"row,label\n1,2,3\n", b"\xff\xfe,"])
+def test_a_table_or_document_that_cannot_be_read_is_told_and_the_others_are_shown(params, tmp_path, caplog, content):
+    write_cells(tmp_path / "cells.csv", table_cells(TABLE, [run(row, 0, 0.5) for row in (0, 1)]))
+    (tmp_path / "broken.csv").write_bytes(content)
+    (tmp_path / "claims.md").write_text("# Claims\n")
+    (tmp_path / "figures.md").write_bytes(b"\xff")
+    cells = {"diml_2": str(tmp_path / "broken.csv"), "diml_1": str(tmp_path / "cells.csv")}
+    documents = {name: str(tmp_path / f"{name}.md") for name in ("figures", "claims")}
+    given = {**NO_PAIRS, "tables": dict.fromkeys(cells, TABLE), "cells": cells, "documents": documents}
+    page([], **given, other_settings={}, scale="none", folder=str(tmp_path / "page"))
+    assert (tmp_path / "page" / "tables.html").read_text().count("<h2 id=") == 1
+    assert (tmp_path / "page" / "claims.html").is_file() and not (tmp_path / "page" / "figures.html").exists()
+    table, document = (record.getMessage() for record in caplog.records)
+    assert table.startswith(f"{tmp_path}/broken.csv is left out of the page, it cannot be read (")
+    assert table.endswith("remove it, and the target `tables` makes it again")
+    assert document.startswith(f"{tmp_path}/figures.md is left out of the page") and "`figures` makes it" in document
+    found = params.parent / "results" / "mini" / "tables" / "avsl_1.csv"
+    found.parent.mkdir(parents=True)
+    found.write_bytes(content)
+    assert shown_of().other_settings() == {}
 
 
 def test_rows_with_other_queries_are_refused(folder, tmp_path):

@@ -178,7 +178,7 @@ def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
     failures = []
     waiting = threading.Thread(target=lambda: failures.append(jobs._ask_parent(os.environ[jobs.ADDRESS], request)))
     waiting.start()
-    wait_until((tmp_path / "log").exists, 120, "the child has not begun")
+    wait_until(lambda: children(parent.pid), 120, "the child has not begun")  # before it can refuse what is no file
     (child,) = children(parent.pid)
     os.kill(child, signal.SIGKILL)
     waiting.join(timeout=60)

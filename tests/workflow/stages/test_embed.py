@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from lookalike.base.files import read_tensors, unpacked_names, write_tensors
+from lookalike.methods.whitening import relevant_components, whitening
 from lookalike.workflow.settings.recipes import Embed
 from lookalike.workflow.stages import embed as embedding
 from lookalike.workflow.stages.embed import embed, represented
@@ -118,6 +119,35 @@ def test_embeddings_that_are_not_finite_are_not_written(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"embeddings: last/test/embedding holds NaN or infinity"):
         embedded(tmp_path, {"train": 1, "test": 2}, best_epoch=2)
     assert not (tmp_path / "embeddings").exists()
+
+
+FITTED = {
+    "whitened": lambda embeddings, labels: whitening(embeddings, shrinkage=0.3),
+    "relevant": lambda embeddings, labels: relevant_components(embeddings, labels, shrinkage=0.3),
+}
+
+
+@pytest.mark.parametrize(("name", "fitted"), FITTED.items(), ids=FITTED)
+def test_vectors_are_mapped_by_what_the_training_pictures_and_their_labels_say(tmp_path, name, fitted):
+    roles, searched = {"train": 4, "test": 2}, {**SETTINGS, "training_pictures": True}
+    _, own, _ = embedded(tmp_path / "own", roles, best_epoch=1, settings=searched)
+    settings = {**SETTINGS, "representation": {"name": name, "shrinkage": 0.3}}
+    _, found, _ = embedded(tmp_path / "mapped", roles, best_epoch=1, settings=settings)
+    assert not [each for each in found if "/train" in each]
+    for kind in ("best", "last"):
+        linear_map = fitted(own[f"{kind}/train/embedding"], own["labels/train"])
+        expected = linear_map(own[f"{kind}/test/embedding"])
+        torch.testing.assert_close(found[f"{kind}/test/embedding"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_rca_of_too_few_classes_to_choose_a_shrinkage_takes_one_and_says_so(tmp_path, caplog):
+    settings = {**SETTINGS, "representation": {"name": "relevant"}}
+    _, found, _ = embedded(tmp_path / "chosen", {"train": 4, "test": 2}, best_epoch=2, settings=settings)
+    settings["representation"]["shrinkage"] = 0.2
+    _, fifth, _ = embedded(tmp_path / "given", {"train": 4, "test": 2}, best_epoch=2, settings=settings)
+    assert "needs 4 of two images or more, not 3" in caplog.text
+    assert "Taken is 0.2" in caplog.text
+    torch.testing.assert_close(found["last/test/embedding"], fifth["last/test/embedding"])
 
 
 def test_vectors_of_chance_do_not_depend_on_how_often_they_are_timed(tmp_path):

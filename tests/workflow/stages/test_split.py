@@ -68,6 +68,16 @@ def test_what_is_left_out_no_longer_counts(street):
     assert (made(configured(pictures), street)["role"] == "left_out").sum() == 5
 
 
+@pytest.mark.parametrize("name", ["f\n", "f, g", '"f"', " NA"])
+def test_a_manifest_lists_classes_of_any_name_and_names_one_that_it_cannot_hold(street, name):
+    (street / "f").rename(street / name)
+    pictures = {"layout": "folder", "folder": "street"}
+    assert {path.partition("/")[0] for path in made(configured(pictures), street)["path"]} == {*"abcde", name}
+    (street / name).rename(street / "f\rg")
+    with pytest.raises(ValueError, match=r"path 'f\\rg/0\.png': lists hold neither a backslash nor a carriage return"):
+        made(configured(pictures), street)
+
+
 def test_a_choice_of_the_picture_cache_holds_for_the_split(street):
     (street / "a" / "1.png").write_bytes(b"x")
     cache = {"shorter_side_px": 8, "encoding": "png", "broken": "skip"}

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socketserver
 import sqlite3
 import threading
@@ -18,9 +19,11 @@ from lookalike.workflow.tracking.server import (
     AwayError,
     ask_server,
     connect,
+    experiment_of,
     forgiving,
     one_line,
     recently_away,
+    tracking_uri,
     without_password,
 )
 from tracked import closed_port, silent_server
@@ -170,3 +173,27 @@ def test_an_error_of_mlflow_is_one_line_in_the_log_of_a_job_and_shows_no_passwor
         raise RuntimeError("http://ann:secret@host:5000/api answers nonsense\nmore of it")
     said = "MLflow: RuntimeError: http://host:5000/api answers nonsense; this run is not tracked\n"
     assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("above", ["why?", "a%20b#c;d&e", "p[q]*+'\"$x"])
+def test_a_project_has_its_database_in_itself_whatever_the_folders_above_are_called(
+    tmp_path, empty_database, monkeypatch, above
+):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    root = tmp_path / above / "project"
+    (root / "params").mkdir(parents=True)
+    (root / "Snakefile").touch()
+    shutil.copy(empty_database, root / "mlflow.db")
+    monkeypatch.chdir(root / "params")
+    assert tracking_uri() == f"sqlite:///{'..' if '?' in above else root}/mlflow.db"
+    assert ask_server() == ""
+    experiment_of(connect(), "mini")
+    with closing(sqlite3.connect(root / "mlflow.db")) as database:
+        places = [place for (place,) in database.execute("SELECT artifact_location FROM experiments")]
+    assert (root / "mlruns" / "lookalike-mini").as_uri() in places
+    assert [path.name for path in tmp_path.iterdir()] == [above]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lookalike.workflow.tracking.server.project_root", lambda: root)
+    if "?" in above:
+        with pytest.raises(ValueError, match=r"^why\?/project/mlflow\.db: the `\?` would begin a query of MLflow's a"):
+            tracking_uri()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lookalike.app.command import main
-from lookalike.base.files import write_json
+from lookalike.base.files import write_json, write_tensors
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.files import read
 from lookalike.workflow.stages.track import track
@@ -183,3 +183,62 @@ def test_tracking_that_is_off_or_fails_leaves_a_table_alone(params, monkeypatch,
         track("tried", config)
     assert f"MLflow: {away} is away" in capsys.readouterr().out
     assert not (params.parent / "mlflow.db").exists()
+
+
+def mini_and_small(params):
+    for scale in ("mini", "small"):
+        for recipe in ("margin", "margin_diml"):
+            path = params.parent / "results" / scale / "metrics" / recipe / "figurines_birds" / "seed0.json"
+            write_json(path, {"best": {"R@1": 0.5}, "last": {"R@1": 0.25}})
+    return params.parent / "results" / "mini" / "metrics" / "margin" / "figurines_birds" / "seed0.json"
+
+
+@pytest.mark.parametrize("content", ["{", '{"best": {}}', '{"best": {"R@1": "x"}, "last": {}}', "[]"])
+def test_scores_that_cannot_be_read_are_named_and_all_others_sent(params, uri, capsys, content):
+    broken = mini_and_small(params)
+    broken.write_text(content)
+    status, told = sync(capsys)
+    assert status == 1
+    assert told.err.startswith(f"mini: margin@figurines_birds#0 is not sent: {broken} ")
+    assert told.err.count("\n") == 1 and "Remove it, and the next call makes it again" in told.err
+    assert told.out.splitlines() == ["mini: 2 runs: 1 sent; 0 tables", "small: 2 runs: 2 sent; 0 tables"]
+    assert runs_in(uri).keys() == {"margin_diml"}
+    write_json(broken, {"best": {"R@1": 0.5}, "last": {"R@1": 0.25}})
+    assert sync(capsys)[0] == 0
+    assert runs_in(uri).keys() == {"margin", "margin_diml"}
+
+
+def test_a_history_and_a_copy_beside_a_result_end_one_run_each(params, uri, capsys):
+    scores = mini_and_small(params)
+    shutil.copy(scores, scores.with_name("seed0 (copy).json"))
+    history = Path(result(params.parent, "models", "margin_diml", "csv"))
+    history.parent.mkdir(parents=True)
+    write_tensors(history.with_suffix(".safetensors"), {}, {})
+    history.write_text("epoch,loss\n1,a\n")
+    status, told = sync(capsys)
+    assert status == 1
+    first, second = told.err.splitlines()
+    assert first.startswith("mini: margin@figurines_birds#0 (copy) is not sent: ") and "names no seed" in first
+    assert second.startswith(f"mini: margin_diml@figurines_birds#0 is not sent: {history} does not hold the numbers")
+    assert told.out.splitlines() == ["mini: 2 runs: 1 sent; 0 tables", "small: 2 runs: 2 sent; 0 tables"]
+
+
+@pytest.mark.parametrize("content", ["name: own\n  x: [", "name: own\nname: b\n", "name: small\nrecipee: {}\n"])
+def test_a_broken_overlay_ends_its_own_scale_alone(params, uri, capsys, content):
+    mini_and_small(params)
+    overlay = params / "own.yaml"
+    overlay.write_text(content)
+    status, told = sync(capsys, "--configfile", str(overlay))
+    assert status == 1
+    assert str(overlay) in told.err.splitlines()[0] or "recipee" in told.err
+    assert told.err.count("\n") == 1
+    assert "mini: 2 runs: 2 sent; 0 tables" in told.out
+
+
+def test_a_broken_scale_ends_itself_alone(params, uri, capsys):
+    mini_and_small(params)
+    (params / "scales" / "small.yaml").write_text("title: [")
+    status, told = sync(capsys)
+    assert status == 1
+    assert told.err.startswith("small: 2 runs not sent: ") and "small.yaml, line 2: is no valid YAML" in told.err
+    assert told.out == "mini: 2 runs: 2 sent; 0 tables\n"

@@ -15,6 +15,7 @@ import lookalike
 from lookalike.app.own.arguments import OVERLAY, add_commands
 from lookalike.base.checks import require_known, workflow_extra
 from lookalike.base.paths import project_or_here, project_root
+from lookalike.base.text import error_line
 from lookalike.metrics.names import CHECKPOINTS, REPORTED
 from lookalike.workflow.running.surroundings import prepare
 
@@ -26,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words behind the program's name; those of the process if left out.
 
     Returns:
-        0, 1 where ``verify`` or ``data verify`` found a fault or ``compare`` no finished run, 2 outside of a project's
-        folder, without the extra ``workflow``, for a wrong name, a broken parameter file or picture, or what cannot be
-        written.
+        0; 1 where one of several things cannot be used, which is named, or ``compare`` found no finished run; 2 outside
+        of a project's folder, without the extra ``workflow``, for a wrong name, a broken parameter file or picture, or
+        what cannot be written.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -36,11 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"lookalike: {line}", file=sys.stderr)
         with workflow_extra():
             return int(options.run(options))
-    except OSError as error:
-        print(f"lookalike: {error.filename or 'the system'}: {error.strerror or error}", file=sys.stderr)
-        return 2
-    except (ValueError, ImportError) as error:
-        print(f"lookalike: {error}", file=sys.stderr)
+    except (OSError, ValueError, ImportError) as error:
+        print(f"lookalike: {error_line(error)}", file=sys.stderr)
         return 2
 
 
@@ -154,12 +152,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _on_data(options: argparse.Namespace) -> int:
     from lookalike.workflow.data.inventory import archives_folder, status, verify
-    from lookalike.workflow.data.splits import load_specification
     from lookalike.workflow.settings.files import dataset_names
 
     names = options.datasets or dataset_names()
     for name in names:
-        load_specification(name)  # a misspelt one ends here, before anything is printed
+        require_known("data set", name, dataset_names())  # a misspelt one ends here, before anything is printed
     run = {"status": status, "verify": verify}[options.what]
     return run(names, options.data or project_root() / "data", options.archives or archives_folder())
 
@@ -181,8 +178,7 @@ def _on_plan(options: argparse.Namespace) -> int:
     check_inputs(plan, list(runs.itertuples(index=False, name=None)))
     from lookalike.app.command.costs.overview import print_plan  # imports torch, for seconds
 
-    print_plan(plan, measure=options.measure)
-    return 0
+    return int(print_plan(plan, measure=options.measure) > 0)
 
 
 def _on_measure(options: argparse.Namespace) -> int:
@@ -226,8 +222,16 @@ def _on_compare(options: argparse.Namespace) -> int:
 def _on_sync(options: argparse.Namespace) -> int:
     from lookalike.workflow.settings.call import Configuration, read_overlay
     from lookalike.workflow.settings.files import read
+    from lookalike.workflow.settings.layers import Tree
     from lookalike.workflow.tracking.sync import sync
 
-    for line in sync(read("params/config.yaml", Configuration).dump(), read_overlay(options.configfile)):
-        print(line, flush=True)
-    return 0
+    base, overlay, failed = read("params/config.yaml", Configuration).dump(), Tree(), False
+    try:
+        overlay = read_overlay(options.configfile)
+    except ValueError as error:
+        print(f"lookalike: {error}; runs of its scale are sent without their settings", file=sys.stderr)
+        failed = True
+    for each in sync(base, overlay):
+        print(each.line, file=sys.stderr if each.failed else sys.stdout, flush=True)
+        failed |= each.failed
+    return int(failed)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lookalike.app.own.run_names import Names, Run
 from lookalike.base.files import about_model, read_json
-from lookalike.base.text import aligned
+from lookalike.base.text import aligned, error_line
 from lookalike.metrics.names import BEST, REPORTED
 from lookalike.workflow.report.statistics.pairs import of_halves, paired_difference
 from lookalike.workflow.tracking import flat
@@ -39,7 +39,7 @@ def print_comparison(
         everything: print also what is equal.
 
     Returns:
-        0, or 1 if one side has no finished run.
+        0, or 1 if one side has no finished run or a run cannot be read.
 
     Raises:
         ValueError: for a name that means nothing, and runs that do not belong together.
@@ -49,6 +49,10 @@ def print_comparison(
     finished = [[run for run in side if run.file("metrics").is_file()] for side in named]
     for run in dict.fromkeys(run for side in named for run in side if not run.file("metrics").is_file()):
         print(f"{run.recipe}@{run.dataset}#{run.seed} is not finished; {run.call('metrics')}", file=sys.stderr)
+    faults = {run: fault for side in finished for run in side if (fault := _fault(run, checkpoint))}
+    for run, fault in faults.items():
+        print(f"{run.recipe}@{run.dataset}#{run.seed} is left out: {fault}", file=sys.stderr)
+    finished = [[run for run in side if run not in faults] for side in finished]
     if not all(finished):
         return 1
     for one, other, alone in pairs(*finished):
@@ -59,7 +63,7 @@ def print_comparison(
         if alone:
             print(f"   left out, as only one side has it: seed {', '.join(map(str, alone))}")
         print("", *_settings(one, other, everything), "", *_metrics(one, other, checkpoint), "", sep="\n")
-    return 0
+    return int(bool(faults))
 
 
 def pairs(first: Sequence[Run], second: Sequence[Run]) -> Iterator[tuple[list[Run], list[Run], list[int]]]:
@@ -134,6 +138,21 @@ def _metrics(first: Sequence[Run], second: Sequence[Run], checkpoint: str) -> It
     for letter, only in zip("AB", (known[0] - known[1], known[1] - known[0]), strict=True):
         if only:
             yield f"  only {letter}: {', '.join(sorted(only, key=_in_order))}"
+
+
+def _fault(run: Run, checkpoint: str) -> str:
+    """Why a finished run cannot be read, empty if it can."""
+    try:
+        read_json(run.file("metrics"))
+        about_model(run.file("model"))
+    except (OSError, ValueError) as error:
+        return error_line(error)
+    try:
+        _scores(run, checkpoint)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        again = "Remove it, and the next call makes it again"
+        return f"{run.file('metrics')} does not hold the numbers of a run ({error}). {again}"
+    return ""
 
 
 def _scores(run: Run, checkpoint: str) -> Mapping[str, float]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lookalike.base.checks import require_known
-from lookalike.base.files import json_text
-from lookalike.base.text import in_yaml
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.recipes import STAGES
+from lookalike.workflow.settings.files import yaml_value
 from lookalike.workflow.settings.layers import Stated, flat, stated
 
 
@@ -52,22 +51,20 @@ def _stated_sections(plan: Plan, recipe: str, dataset: str) -> dict[str, Any]:
 def _yaml(tree: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     for key, value in tree.items():
         if isinstance(value, Mapping):
-            yield f"{indent}{key}:"
+            yield f"{indent}{yaml_value(key)}:"
             yield from _yaml(value, f"{indent}  ")
         else:
-            yield f"{indent}{key}: {_value(value)}  # {value.origin}"
+            yield f"{indent}{yaml_value(key)}: {yaml_value(value.value)}  # {_origin(value)}"
 
 
 def _differences(ours: Mapping[str, Stated], theirs: Mapping[str, Stated]) -> Iterator[str]:
     for key in dict.fromkeys([*ours, *theirs]):
         if ours.get(key) != theirs.get(key):
-            origins = [each.origin if each else "not stated" for each in (ours.get(key), theirs.get(key))]
-            values = [_value(each) if each else "nothing" for each in (ours.get(key), theirs.get(key))]
+            origins = [_origin(each) if each else "not stated" for each in (ours.get(key), theirs.get(key))]
+            values = [yaml_value(each.value) if each else "nothing" for each in (ours.get(key), theirs.get(key))]
             yield f"{key}: {values[0]} instead of {values[1]}  # {origins[0]}; {origins[1]}"
 
 
-def _value(value: Stated) -> str:
-    if isinstance(value.value, list | dict):
-        return json_text(value.value, where="settings")
-    text = in_yaml(value.value)
-    return text.replace("e", ".0e") if isinstance(value.value, float) and "." not in text else text  # as YAML 1.1 asks
+def _origin(value: Stated) -> str:
+    """File and key, in a comment of one line."""
+    return value.origin if value.origin.isprintable() else ascii(value.origin)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from lookalike.app.own.recommend.schedule import SCHEDULE
 from lookalike.base.paths import project_root
-from lookalike.base.text import counted, human_bytes, one_line
+from lookalike.base.text import counted, error_line, human_bytes, one_line
+from lookalike.workflow.data.contents import root_of
+from lookalike.workflow.data.manifest import altered_files, read_manifest
 from lookalike.workflow.running.records import (
     COMMITTED,
     RECORDS,
@@ -22,6 +24,7 @@ from lookalike.workflow.running.records import (
     summed,
 )
 
+DATA = "data"
 # What Snakemake writes itself, behind a job that has ended, and a folder that is laid out of files with records.
 UNRECORDED = ("timings", "page")
 # Below results/, but of no stage, as is a folder with a schedule of `recommend`.
@@ -44,13 +47,18 @@ def print_verification(folders: Iterable[Path]) -> int:
     faults = 0
     results = project_root() / RESULTS
     every = [*filter(_is_of_stages, sorted(results.glob("*"))), *sorted((results / COMMITTED).glob("*"))]
-    for folder in list(folders) or every:
-        parts = folder.resolve().parts
-        if not folder.is_dir() or RESULTS not in parts[:-1]:
+    folders = list(folders)
+    for folder in folders:
+        if not folder.is_dir() or RESULTS not in folder.resolve().parts[:-1]:
             raise ValueError(f"{folder} is no folder below {RESULTS}/, such as {RESULTS}/mini")
+    for folder in folders or every:
         right = 0
         if folder.resolve().parent.name == COMMITTED:
-            faults += _print_committed(folder)
+            try:
+                faults += _print_committed(folder)
+            except (OSError, ValueError) as error:
+                print(f"fault  {error_line(error)}", flush=True)
+                faults += 1
             continue
         files = counted(len(list(_files(folder))), "file")
         if any(_files(folder)) and not any(_recorded(folder)):
@@ -63,8 +71,23 @@ def print_verification(folders: Iterable[Path]) -> int:
             if fault:
                 print(f"fault  {path}: {one_line(fault)}", flush=True)
         print(f"ok     {folder}: {counted(right, 'file')} as recorded", flush=True)
+        for fault in _changed_pictures(project_root() / DATA / folder.resolve().name):
+            print(f"fault  {one_line(fault)}", flush=True)
+            faults += 1
     print(counted(faults, "fault"))
     return int(faults > 0)
+
+
+def _changed_pictures(data: Path) -> Iterator[str]:
+    """What is wrong with pictures of the user's own, a line for each that is no longer as its split lists it."""
+    for split in sorted((data / "splits").glob("*.csv")):
+        name = split.stem.partition(".")[0]
+        root = root_of(data / f"{name}.contents.json") or data / name
+        if root.is_dir():
+            try:
+                yield from altered_files(read_manifest(split), root)
+            except (OSError, ValueError) as error:
+                yield f"{split}: {error_line(error)}; remove it, and the next call makes it again"
 
 
 def _print_committed(folder: Path) -> int:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lookalike.base.checks import require_known, require_new_folder
 from lookalike.base.paths import project_or_here
+from lookalike.base.text import error_line
 
+Taken = TypeVar("Taken")
 UNTRAINED = "untrained:"
 MAPS = ("rca", "whitening")  # what `fit` fits, with labels and without
 READY = Path(__file__).with_name("ready")  # what comes with the package, each with its notice
@@ -132,7 +136,7 @@ def _on_search(options: argparse.Namespace) -> int:
     from lookalike.app.own.hits import print_search
     from lookalike.app.own.models import open_model
 
-    print_search(
+    left_out = print_search(
         open_model(name, size_px=options.size),
         query,
         folder=folder,
@@ -143,7 +147,7 @@ def _on_search(options: argparse.Namespace) -> int:
         out=options.out,
         as_json=options.json,
     )
-    return 0
+    return int(left_out > 0)
 
 
 def _on_explain(options: argparse.Namespace) -> int:
@@ -180,7 +184,8 @@ def _on_serve(options: argparse.Namespace) -> int:
     folder = on_disk(options.folder)
     if not folder.is_dir():
         raise ValueError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
-    names = [_model(options, each) for each in dict.fromkeys(options.model or [f"{UNTRAINED}squeezenet1_1"])]
+    given = list(dict.fromkeys(options.model or [f"{UNTRAINED}squeezenet1_1"]))
+    names = _usable(given, partial(_model, options))
     if options.by is not None:
         require_known("--by", options.by, WAYS)
     if not 0 <= options.port < 2**16:
@@ -188,15 +193,16 @@ def _on_serve(options: argparse.Namespace) -> int:
     from lookalike.app.own.models import open_model
     from lookalike.app.own.serving import print_service
 
+    models = _usable(names, partial(open_model, size_px=options.size))
     print_service(
-        [open_model(name, size_px=options.size) for name in names],
+        models,
         folder,
         store=options.index or project_or_here() / "data" / "indexes",
         way=options.by,
         host=options.host,
         port=options.port,
     )
-    return 0
+    return int(len(models) < len(given))
 
 
 def _on_fit(options: argparse.Namespace) -> int:
@@ -239,8 +245,7 @@ def _on_recommend(options: argparse.Namespace) -> int:
     read_classes(folder, most=most)  # which is quick, and says what is wanting
     from lookalike.app.own.recommend.report import print_recommendation
 
-    print_recommendation(folder, out=options.out, pictures_per_class=most, **asked)
-    return 0
+    return int(print_recommendation(folder, out=options.out, pictures_per_class=most, **asked) > 0)
 
 
 def _model(options: argparse.Namespace, given: str | None = None) -> str:
@@ -253,6 +258,19 @@ def _model(options: argparse.Namespace, given: str | None = None) -> str:
         return str(Names(options.scale, options.configfile).model_file(name))
     check_model(name, runs=True)
     return name
+
+
+def _usable(names: Sequence[str], take: Callable[[str], Taken]) -> list[Taken]:
+    """What some models are taken for; one of several that cannot be is told, and of none that can the last raises."""
+    taken: list[Taken] = []
+    for name in names:
+        try:
+            taken.append(take(name))
+        except (OSError, ValueError) as error:
+            if name == names[-1] and not taken:
+                raise
+            print(f"lookalike: --model {name} is left out: {error_line(error)}", file=sys.stderr)
+    return taken
 
 
 def _folder(text: str | None) -> Path | None:

@@ -23,7 +23,7 @@ from lookalike.app.own.search import Gallery, open_gallery
 from lookalike.base.checks import require_new_folder, workflow_extra
 from lookalike.base.files import write_json, write_tensors, write_text
 from lookalike.base.tensors import unit
-from lookalike.base.text import counted
+from lookalike.base.text import counted, in_shell
 from lookalike.methods.avsl.head import LevelHead, average_max_pool
 from lookalike.methods.avsl.model import AVSL, select_stages
 from lookalike.methods.avsl.representation import Representation
@@ -105,7 +105,7 @@ def export_model(model: OpenModel, target: Path, *, folder: Path | None = None, 
     seen = gallery.index.rows(torch.arange(len(gallery.index))) if gallery else None
     vectors = vectors_of(model.network, seen)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export.") as temporary:
         part = Path(temporary) / "whole"
         part.mkdir()
         write_tensors(part / WEIGHTS, model.network.state_dict(), {"model": model.name})
@@ -147,7 +147,7 @@ def print_export(model: OpenModel, target: Path, *, folder: Path | None, store: 
         error, count = done.vectors.certificate["relative_error"], done.vectors.certificate["pictures"]
         proven = "None is proven" if error is None else f"At most {error:.2g}"
         print(f"{proven} of a distance is what fixed weights can change between two of the {count:,} pictures.")
-    print(f"Without lookalike: python {target / USE} PICTURE, or in {target}: uvicorn service:app")
+    print(f"Without lookalike: python {in_shell(target / USE)} PICTURE, or in {in_shell(target)}: uvicorn service:app")
 
 
 def _tried(model: OpenModel, gallery: Gallery | None) -> Tensor:

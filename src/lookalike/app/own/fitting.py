@@ -15,9 +15,9 @@ from lookalike.app.own.arguments import MAPS, UNTRAINED
 from lookalike.app.own.models import OpenModel
 from lookalike.app.own.picture_files import image_batches, pictures_in
 from lookalike.app.own.recommend.classes import folders_say_roles
-from lookalike.base.checks import require_known
+from lookalike.base.checks import require_known, require_utf8
 from lookalike.base.files import require_finite, write_tensors
-from lookalike.base.text import counted, human_seconds
+from lookalike.base.text import counted, human_seconds, in_shell
 from lookalike.methods.whitening import mappable, mapped, relevant_components, whitening
 from lookalike.metrics.names import REPORTED
 from lookalike.models.embedder import Embedder
@@ -137,12 +137,13 @@ def print_fit(
         f"numbers, shrinkage {fitted.shrinkage:.2g}, by {counted(fitted.pictures, 'picture')}{of_classes} in "
         f"{human_seconds(time.monotonic() - start)}"
     )
-    print(f"Next: lookalike search {out} QUERY --in {folder}")
+    print(f"Next: lookalike search {in_shell(out)} QUERY --in {in_shell(folder)}")
 
 
 def _labelled(folder: Path) -> tuple[list[str], list[int]]:
     """Names below a folder, and labels, of the pictures that may be learned from."""
     try:
+        require_utf8(str(folder))
         rows = layout.read(Dataset(title=str(folder), layout="folder"), folder)
     except ValueError as error:
         raise ValueError(f"{error}; --map {WHITENING} needs no classes") from None

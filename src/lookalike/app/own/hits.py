@@ -71,7 +71,7 @@ def print_search(
     store: Path,
     out: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Search, and print what was found.
 
     Args:
@@ -84,6 +84,9 @@ def print_search(
         store: folder of the index.
         out: HTML page to write.
         as_json: print JSON in place of a table.
+
+    Returns:
+        How many of several queries cannot be read.
 
     Raises:
         ValueError: for pictures or folders that cannot be read, or a way or method that is not the model's.
@@ -114,6 +117,7 @@ def print_search(
         write_text(out, printable(page(gallery, found)))
         shown = f", with {MOST_QUERIES} of {len(found)} queries" if len(found) > MOST_QUERIES else ""
         print(f"{out}: the pictures{shown}", file=sys.stderr)
+    return len(queries) - len(found)
 
 
 def _tell_unreadable(gallery: Gallery) -> None:

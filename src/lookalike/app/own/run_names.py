@@ -11,6 +11,7 @@ from typing import Any
 
 from lookalike.base.checks import require_known
 from lookalike.base.paths import project_root
+from lookalike.methods.method import FITTED
 from lookalike.workflow.plan.origin import rebuilding_options
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import REFERENCE, result_file
@@ -102,12 +103,18 @@ class Names:
             name: ``RECIPE@DATASET`` or ``RECIPE@DATASET#SEED``.
 
         Raises:
-            ValueError: naming what is unknown and what is nearest to it, or the call that makes the file.
+            ValueError: naming what is unknown and what is nearest to it, or the call that makes the file; for a recipe
+                whose embedding is mapped after training.
         """
         recipe, dataset, seeds = _parts(name)
         results = self._results()
         _known_recipe(results.plan, recipe, name)
-        runs = results.runs(recipe, _dataset(results.plan, dataset, name), seeds or results.plan.seeds)
+        dataset = _dataset(results.plan, dataset, name)
+        if (kept := results.plan.settings(recipe, dataset).embed.representation.name) in FITTED:
+            raise ValueError(
+                f"{name}: its embedding is {kept} by a map that no model file holds; `lookalike fit` writes one"
+            )
+        runs = results.runs(recipe, dataset, seeds or results.plan.seeds)
         there = [file for run in runs if (file := run.file("model")).is_file()]
         if not there:
             raise ValueError(f"{name} is not trained; {runs[0].call('model')}")

@@ -34,6 +34,7 @@ from lookalike.methods.diml.retrieval import reordered
 from lookalike.models.embedder import Embedder
 
 BATCH = 32
+LONGEST = 200  # bytes of a folder's name that its index bears, too: a name has at most 255
 FORMAT = 3  # of the index; another one is another index
 REORDERED = 100  # pictures whose order structural matching decides, as in DIML's paper
 First = tuple[Tensor, Tensor]  # places of the first pictures (K,) int64, and their scores (K,)
@@ -175,7 +176,8 @@ def index_place(model: OpenModel, folder: Path, store: Path, way: str) -> tuple[
     """
     digest = hashlib.sha256(f"{model.digest} {way} {FORMAT}".encode()).hexdigest()
     whole = folder.resolve()
-    return store / f"{whole.name}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:12]}" / digest[:16], digest
+    name = os.fsencode(whole.name)[:LONGEST].decode("utf-8", "ignore")
+    return store / f"{name}-{hashlib.sha256(os.fsencode(whole)).hexdigest()[:12]}" / digest[:16], digest
 
 
 def _look_at(

@@ -15,13 +15,13 @@ the defaults are our choice.
 
 from __future__ import annotations
 
-from lookalike.methods.method import Method
+from lookalike.methods.method import FITTED, Method
 
 METHOD = Method(
     learner="lookalike.workflow.training.methods.learners:SAMLearner",
     scorings=("cosine", "structural_matching", "shared_neighbours"),
     options=("lookalike.methods.sam.model:SimilarityAttention", "lookalike.methods.sam.loss:SimilarityMiningLoss"),
     without=("contextual",),  # has no tuples that could be mined
-    representations=("own", "locations", "random_vectors"),
+    representations=("own", "locations", "random_vectors", *FITTED),
     has_attention=True,
 )

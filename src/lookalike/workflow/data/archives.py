@@ -71,7 +71,7 @@ def extract(archive: Path, folder: Path) -> None:
             _extract_tar(archive, folder)
         else:
             with zipfile.ZipFile(archive) as opened:
-                opened.extractall(folder, [name for name in opened.namelist() if not is_junk(name)])
+                _extract_zip(opened, folder)
     except tarfile.FilterError as error:
         raise ArchiveError(f"{archive}: {error}") from None
     except _DAMAGE as error:
@@ -80,6 +80,13 @@ def extract(archive: Path, folder: Path) -> None:
         if error.errno in (None, errno.EINVAL):  # gzip and bz2 say so that the bytes are wrong; a place before the file
             raise ArchiveError(f"{archive} is damaged: {error}") from error
         raise OSError(error.errno, f"{archive} cannot be unpacked into {folder}: {error.strerror}") from error
+
+
+def _extract_zip(opened: zipfile.ZipFile, folder: Path) -> None:
+    for member in opened.infolist():
+        member.filename = member.filename.replace("\\", "/")  # by which old programs of Windows part folders
+        if not is_junk(member.filename):
+            opened.extract(member, folder)
 
 
 def _extract_tar(archive: Path, folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from lookalike.base.files import read_cells
 from lookalike.base.paths import project_root
 from lookalike.base.text import counted
 from lookalike.workflow.data.class_names import TOLD, one_form
@@ -36,11 +37,12 @@ def read_hierarchy(path: Path) -> pd.DataFrame:
 
     Raises:
         ValueError: if the file is missing, does not begin with ``class_id`` and a name, has no level, names a class
-            twice, or leaves a cell empty.
+            twice, or leaves a cell empty; as `read_cells`.
     """
     if not path.is_file():
         raise ValueError(f"hierarchy {path} does not exist")
-    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    header, rows = read_cells(path)
+    table = pd.DataFrame(rows, columns=header, dtype=str)
     if len(table.columns) < 3 or table.columns[0] != "class_id":
         raise ValueError(f"{path} must have the columns class_id, a name and levels, it has {', '.join(table.columns)}")
     table.columns = pd.Index(["class_id", "class_name", *(name.removesuffix("_type") for name in table.columns[2:])])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lookalike.base.paths import archives_of, project_root
-from lookalike.base.text import WIDTH, counted, human_bytes, one_line
+from lookalike.base.text import WIDTH, counted, error_line, human_bytes, one_line
 from lookalike.workflow.data.checksums import expected_digest, mismatch
 from lookalike.workflow.data.download import candidates, find_on_disk
 from lookalike.workflow.data.manifest import altered_files, read_manifest
@@ -20,6 +20,7 @@ from lookalike.workflow.settings.datasets import Archive, Dataset
 from lookalike.workflow.settings.files import read
 
 READY, BY_ITSELF, BY_A_PERSON = "Ready", "Come by themselves", "Wait for you"
+UNREADABLE = "make it readable, or remove it"
 
 
 def archives_folder() -> Path:
@@ -38,12 +39,19 @@ def status(names: Iterable[str], data: Path, archives: Path) -> int:
         archives: folder of archives, at any depth.
 
     Returns:
-        0, whatever is missing.
+        1 if something cannot be read, whose data set is told as a fault, else 0, whatever is missing.
     """
     print(f"Data below {_short(data)}, archives anywhere below {_short(archives)}\n")
     by_readiness: dict[str, list[str]] = {title: [] for title in (READY, BY_ITSELF, BY_A_PERSON)}
+    faults = 0
     for name in names:
-        state = _state(name, data / name, archives)
+        try:
+            state = _state(name, data / name, archives)
+        except (OSError, ValueError) as error:
+            print(f"fault  {name}: {error_line(error)}\n", flush=True)
+            faults += 1
+            continue
+        faults += sum(each.is_unreadable for each in state.archives)
         by_readiness[state.readiness].append(name)
         print(f"{name}: {state.specification.title}")
         for title, text in _facts(state, data / "splits" / f"{name}.csv"):
@@ -51,7 +59,7 @@ def status(names: Iterable[str], data: Path, archives: Path) -> int:
         print(flush=True)
     for title, listed in by_readiness.items():
         print(textwrap.fill(f"{title}: {', '.join(listed) or 'none'}", WIDTH, subsequent_indent="  "))
-    return 0
+    return int(faults > 0)
 
 
 def verify(names: Iterable[str], data: Path, archives: Path) -> int:
@@ -67,12 +75,16 @@ def verify(names: Iterable[str], data: Path, archives: Path) -> int:
     """
     count = 0
     for name in names:
-        for subject, faults in _checks(name, data, archives):
-            for fault in faults:
-                print(f"fault  {name}: {one_line(fault)}", flush=True)
-            if not faults:
-                print(f"ok     {name}: {subject}", flush=True)
-            count += len(faults)
+        try:
+            for subject, faults in _checks(name, data, archives):
+                for fault in faults:
+                    print(f"fault  {name}: {one_line(fault)}", flush=True)
+                if not faults:
+                    print(f"ok     {name}: {subject}", flush=True)
+                count += len(faults)
+        except (OSError, ValueError) as error:
+            print(f"fault  {name}: {error_line(error)}", flush=True)
+            count += 1
     print(counted(count, "fault"))
     return int(count > 0)
 
@@ -84,6 +96,7 @@ class _ArchiveState:
     archive: Archive
     path: Path | None
     remark: str
+    is_unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +149,10 @@ def _archive_state(archive: Archive, folder: Path) -> _ArchiveState:
         return _ArchiveState(archive, path, f"{_short(path)}, {remark}")
     named, part = folder / archive.file, folder / f"{archive.file}.part"
     if named.is_file():
-        return _ArchiveState(archive, None, f"{named} {mismatch(named, archive, folder)}")
+        try:
+            return _ArchiveState(archive, None, f"{named} {mismatch(named, archive, folder)}")
+        except OSError as error:
+            return _ArchiveState(archive, None, f"{named} cannot be read: {error.strerror}; {UNREADABLE}", True)
     if part.is_file():
         remark = f"{part.stat().st_size} bytes of a broken download, to be gone on with"
         return _ArchiveState(archive, None, remark)

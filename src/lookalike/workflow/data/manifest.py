@@ -55,6 +55,18 @@ def write_manifest(frame: pd.DataFrame, path: Path, root: Path | None = None) ->
     return manifest_hash(rows)
 
 
+def check_listable(paths: pd.Series) -> None:
+    """Refuse paths that a manifest would not hold as they are.
+
+    Raises:
+        ValueError: naming the first one.
+    """
+    # csv puts a carriage return in quotes from Python 3.13 on; without quotes it is the end of a line to pandas.
+    odd = paths[paths.str.contains(r"[\\\r]", regex=True)]
+    if len(odd):
+        raise ValueError(f"path {odd.iloc[0]!r}: lists hold neither a backslash nor a carriage return; rename it")
+
+
 def read_manifest(path: Path) -> pd.DataFrame:
     """The table of a split from its manifest, with the types that ``read_split`` gives.
 

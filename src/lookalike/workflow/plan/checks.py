@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lookalike.base.checks import require_keys, require_known
 from lookalike.base.paths import CHECKOUT
 from lookalike.methods import METHODS
-from lookalike.methods.method import ANY_LOSS, Method
+from lookalike.methods.method import ANY_LOSS, FITTED, Method
 from lookalike.metrics.names import BETWEEN_EPOCHS
 from lookalike.workflow.settings.layers import Tree, canonical
 from lookalike.workflow.settings.model import Part, checked
@@ -18,7 +18,7 @@ from lookalike.workflow.settings.sources.trees import path_of
 # Arguments that the pipeline passes by itself.
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
-SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options"}
+SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options", "fit"}
 _RIGHT: dict[str, Recipe] = {}  # by its sections, as text, each that `check_recipe` has found right
 
 
@@ -165,6 +165,10 @@ def _check_representation(recipe: Recipe, method: Method, place: str) -> None:
     if scoring == "structural_matching" and not (located or method.keeps_locations):
         raise IncompatibleError(
             f"{place}, ", f"embed.representation.name: 'structural_matching' needs 'locations', not {representation!r}"
+        )
+    if representation in FITTED and train.embedding.pooling == "stripes":
+        raise IncompatibleError(
+            f"{place}, ", f"embed.representation.name: {representation!r} maps one vector, pooling 'stripes' has more"
         )
     if located and not train.embedding.pooling.startswith("average"):
         raise IncompatibleError(

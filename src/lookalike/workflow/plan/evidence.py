@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from lookalike.base.paths import project_root
 from lookalike.workflow.plan.fidelity import Departure, departures
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.origin import MIXED_BY, origin, rebuilding_options, terms_of
@@ -37,7 +38,7 @@ class Evidence:
     def metrics_of_table(self, wildcards: Any) -> list[str]:
         """Files with the metrics of the runs behind a table, in the order of the runs."""
         self.plan.refuse_unknown(table=wildcards.table)
-        runs = self.plan.runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
+        runs = self._runs_of(wildcards.table)[["recipe", "dataset", "seed"]]
         return [self.inputs.stored("metrics", *run) for run in runs.itertuples(index=False)]
 
     def runs_of_table(self, wildcards: Any) -> Runs:
@@ -55,9 +56,38 @@ class Evidence:
             made = origin(self.plan, run, self.inputs.made("metrics", *named), listed(run))
             return run | made | {"today": self._today(*named)} | terms
 
-        runs = [described(run) for run in _rows(self.plan.runs_of(wildcards.table))]
+        runs = [described(run) for run in _rows(self._runs_of(wildcards.table))]
         self._refuse_unnoticed({run["metrics_file"]: (run["recipe"], run["dataset"], run["seed"]) for run in runs})
         return runs
+
+    def entry_of_table(self, wildcards: Any) -> dict[str, Any]:
+        """A table as it is planned, with a remark on rows that are not run."""
+        entry, there = self.plan.table(wildcards.table), {*self._runs_of(wildcards.table)["row"]}
+        asked = dict.fromkeys(self.plan.runs_of(wildcards.table)["row"])
+        left = [entry.rows[row].label for row in asked if row not in there]
+        remarks = [*entry.remarks, *([f"Not run: {', '.join(left)}."] if left else [])]
+        return entry.model_copy(update={"remarks": remarks}).dump()
+
+    def wants_training(self, recipe: str, dataset: str, seed: int, kind: str = "metrics") -> bool:
+        """Whether a run wants a training that is not there, in a call that is to say so rather than to train.
+
+        Args:
+            recipe: of the run.
+            dataset: its data set.
+            seed: its seed.
+            kind: of file that is read, as of `lookalike.workflow.plan.results.result_file`.
+        """
+        named = recipe, dataset, seed
+        if self.plan.missing != "say" or self.plan.settings(recipe, dataset).train.loss is None:
+            return False
+        there = self.inputs.stored(kind, *named), self.inputs.made("model", *named)
+        return not any((project_root() / file).is_file() for file in there)
+
+    def _runs_of(self, table: str) -> pd.DataFrame:
+        """Runs behind a table, without those that are not run."""
+        runs = self.plan.runs_of(table)
+        named = runs[["recipe", "dataset", "seed"]].itertuples(index=False, name=None)
+        return runs[pd.Series([not self.wants_training(*run) for run in named], runs.index, dtype=bool)]
 
     def tables_of_family(self, family: str) -> Callable[[Any], list[str]]:
         """Tables of the sweeps in one file of ``params/sweeps``; read only where they are asked for."""

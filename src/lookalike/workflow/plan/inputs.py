@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from lookalike.base.paths import episodes_of, project_root
 from lookalike.methods import METHODS
-from lookalike.workflow.data.checksums import weights_digest
+from lookalike.workflow.data.checksums import recorded_digest, weights_digest
+from lookalike.workflow.data.contents import contents_digest
 from lookalike.workflow.plan.needs import check_inputs
 from lookalike.workflow.plan.origin import rebuilding_options
 from lookalike.workflow.plan.plan import Plan
@@ -226,6 +228,25 @@ class Inputs:
     def download(self, wildcards: Any) -> str | list[str]:
         """Record of the download that a job's split follows; nothing where nothing is downloaded."""
         return self.record(wildcards) if self.dataset(wildcards).is_downloaded else []
+
+    def contents(self, archives: str) -> Callable[[Any], str]:
+        """Digest of what a job's data set holds where it is the user's own folder or archive, else nothing.
+
+        DVC looks after the project's own.
+
+        Args:
+            archives: folder in which digests of archives are recorded.
+        """
+
+        def digest(wildcards: Any) -> str:
+            dataset = self.dataset(wildcards)
+            if dataset.own and dataset.about.folder:
+                return contents_digest(project_root() / dataset.about.folder, project_root() / dataset.contents)
+            if dataset.own and dataset.about.archive and (archive := project_root() / dataset.about.archive).is_file():
+                return recorded_digest(archive, "sha256", Path(archives))
+            return ""
+
+        return digest
 
     def broken_pictures(self, wildcards: Any) -> str:
         """What a job's split does about a picture that cannot be read."""

@@ -16,7 +16,7 @@ from lookalike.workflow.plan.rates import Kind, chosen_rates, rates_layers
 from lookalike.workflow.plan.recipes import StatedRecipe, Terms, layers_on, read_recipes, sections_on
 from lookalike.workflow.plan.scales import Dataset, read_scale
 from lookalike.workflow.plan.sweeps import Point, Sweep, read_sweeps
-from lookalike.workflow.plan.tables import StandIns, check_table, read_tables, start_of, trivial_rows
+from lookalike.workflow.plan.tables import StandIns, check_table, rca_of, read_tables, start_of, trivial_rows
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.layers import Layer, Tree, canonical
 from lookalike.workflow.settings.model import checked
@@ -33,6 +33,7 @@ SECTIONS = {
 }
 UNTRAINED = "untrained"  # recipe of features as they come
 START = "start_of_"  # before the name of a recipe: the same without training
+MAPPED, RCA = "untrained_relevant", "rca_of_"  # and that after relevant component analysis
 
 
 class RecipesOnData:
@@ -277,7 +278,7 @@ class RecipesOnData:
 
         Of a recipe that cannot be, the file of the first of these that cannot be either.
         """
-        recipe = recipe.removeprefix(START)
+        recipe = recipe.removeprefix(START).removeprefix(RCA)
         if recipe not in self._recipes or self.paper_of(recipe) == "fidelity":
             return f"params/{'fidelity' if recipe in self._recipes else f'sweeps/{self.paper_of(recipe)}.yaml'}"
         names = [recipe]
@@ -305,17 +306,15 @@ class RecipesOnData:
 
     @cached_property
     def _groups(self) -> dict[str, tuple[Point, ...]]:
-        """Recipes that are derived from those of the files: points of each sweep, and by `START` all untrained starts.
+        """Recipes that are derived from those of the files: points of each sweep, and untrained starts.
 
         A group shares results with the files and within itself.
         """
-        untrained = self._recipes[UNTRAINED]
-        starts = [
-            Point(f"{START}{name}", {}, start_of(untrained, stated))
-            for name, stated in self._recipes.items()
-            if not stated.trained_on
-        ]
-        return {name: sweep.every for name, sweep in self.sweeps.items()} | {START: tuple(starts)}
+        untrained, mapped = self._recipes[UNTRAINED], self._recipes[MAPPED]
+        learning = [(name, stated) for name, stated in self._recipes.items() if not stated.trained_on]
+        starts = tuple(Point(f"{START}{name}", {}, start_of(untrained, stated)) for name, stated in learning)
+        after_rca = tuple(Point(f"{RCA}{name}", {}, rca_of(mapped, stated)) for name, stated in learning)
+        return {name: sweep.every for name, sweep in self.sweeps.items()} | {START: (*starts, *after_rca)}
 
     @cached_property
     def _points(self) -> dict[str, tuple[str, Point]]:

@@ -5,12 +5,13 @@ Runs of other data or other weights beside each other are refused in a table, or
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from lookalike.base.paths import project_root
+from lookalike.base.text import in_shell
 from lookalike.workflow.plan.fidelity import Departure
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import timing_files
@@ -116,7 +117,7 @@ def rebuilding_options(plan: Plan) -> str:
     chosen: Tree = {"name" if plan.is_overlay else "scale": plan.scale, "suffix": plan.suffix}
     chosen |= {"selection": "held_out" if plan.holds_out else "test", "halves": plan.halves_of_call}
     given = [f"{key}={value}" for key, value in chosen.items() if value != usual.get(key)]
-    files = f" --configfile {shlex.join(plan.overlays)}" if plan.overlays else ""
+    files = f" --configfile {' '.join(in_shell(Path(each)) for each in plan.overlays)}" if plan.overlays else ""
     return files + (f" --config {' '.join(given)}" if given else "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from lookalike.base.files import read_text
 from lookalike.base.paths import project_root
 from lookalike.workflow.settings.files import dataset_names
 from lookalike.workflow.settings.tables import PrintedRow
@@ -123,11 +125,7 @@ def repeated_row(rows: Sequence[PrintedLine], wanted: PrintedRow, where: str) ->
 
 def _read(path: Path, paper: str) -> pd.DataFrame:
     """All fields as text; a line stands for a row, so that row i is line i + 2."""
-    try:
-        with path.open(newline="", encoding="utf-8") as stream:
-            lines = list(_lines(path, csv.reader(stream, strict=True)))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    lines = list(_lines(path, csv.reader(io.StringIO(read_text(path)), strict=True)))
     if not lines or lines[0] != COLUMNS:
         raise ValueError(f"{path}, line 1: columns must be {', '.join(COLUMNS)}")
     seen: dict[tuple[str, ...], int] = {}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from lookalike.base.files import replacing
+from lookalike.base.files import read_cells, replacing
 from lookalike.base.paths import project_root
 from lookalike.workflow.plan.halving import Asked, Candidate, Choice, Design, Scores, chosen
 from lookalike.workflow.plan.recipes import part_of
@@ -110,7 +110,8 @@ def chosen_rates(scale: str, half: str = "") -> dict[Kind, Candidate]:
     path = rates_file(scale)
     if not path.is_file():
         return {}
-    trials = pd.read_csv(path, dtype=str, keep_default_na=False) if path.stat().st_size else pd.DataFrame()
+    header, rows = read_cells(path)
+    trials = pd.DataFrame(rows, columns=header, dtype=str)
     if missing := [column for column in COLUMNS if column not in trials]:
         raise ValueError(f"{path}: no column {missing[0]!r}; the target `rates` makes the file anew")
     trials = trials.assign(**{name: value for name, value in ABSENT.items() if name not in trials})

@@ -63,6 +63,11 @@ class Dataset:
         return f"{self.folder}/{self.name}.json"
 
     @property
+    def contents(self) -> str:
+        """File with the digests of a folder of the user's own."""
+        return f"{self.folder}/{self.name}.contents.json"
+
+    @property
     def manifest(self) -> str:
         """File that lists its pictures by role, from the split on."""
         return f"{self.folder}/splits/{self.name}.csv"

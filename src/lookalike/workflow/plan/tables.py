@@ -159,6 +159,11 @@ def start_of(untrained: StatedRecipe, trained: StatedRecipe) -> StatedRecipe:
     return replace(untrained, layers=(*untrained.layers, *_protocols(trained, OF_START)), like=None)
 
 
+def rca_of(mapped: StatedRecipe, trained: StatedRecipe) -> StatedRecipe:
+    """As `start_of`, but mapped as the first recipe is, and compared by the cosine."""
+    return replace(mapped, layers=(*mapped.layers, *_protocols(trained, {"train": OF_START["train"]})), like=None)
+
+
 def _protocols(recipe: StatedRecipe, kept: Mapping[str, Sequence[str]]) -> list[Layer]:
     return [Layer(layer.origin, _protocol_of(layer.values, kept)) for layer in recipe.layers]
 

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from lookalike.base.checks import require_known
 from lookalike.base.files import read_json, replacing, write_text
-from lookalike.base.paths import project_root
 from lookalike.methods import METHODS
 from lookalike.metrics.names import OF_ATTENTION, ON_OBJECT, ON_TRAINING, REPORTED
-from lookalike.workflow.plan.on_data import START
+from lookalike.workflow.plan.on_data import RCA, START
 from lookalike.workflow.plan.pairs import Compared, besides
 from lookalike.workflow.plan.rates import COMPARED
-from lookalike.workflow.plan.scales import half_of_seed, measured_metrics
-from lookalike.workflow.report.by_class import SAME, class_means
+from lookalike.workflow.plan.scales import measured_metrics
+from lookalike.workflow.report.by_class import SAME
+from lookalike.workflow.report.differences import differences, values
+from lookalike.workflow.report.gains import Gain, Trained, gains, over_rca
 from lookalike.workflow.report.statistics import claim as rule
 from lookalike.workflow.report.statistics.claim import (
     LOOKS,
@@ -38,9 +39,8 @@ from lookalike.workflow.report.statistics.claim import (
     Row,
     judge,
 )
-from lookalike.workflow.report.statistics.crossed import Crossed, Estimate, deviations, variances
+from lookalike.workflow.report.statistics.crossed import Estimate, deviations
 from lookalike.workflow.report.statistics.decisions import margin_of
-from lookalike.workflow.report.statistics.moderated import estimated_prior, moderated
 from lookalike.workflow.report.statistics.verdict import OF_CLAIMS, Verdict, counted
 from lookalike.workflow.report.tables.layout import DASH
 from lookalike.workflow.report.tolerance import OF_RP
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     from lookalike.workflow.plan.plan import Plan
 
 FILE = "params/claims.yaml"
-ROUNDED = 1e-5  # classes are written with six digits
 ROW = ["claim", "metric", "direction", "published", "dataset", "changed", "baseline", "besides", "decides"]
 BEFORE = ["claim", "dataset", "changed", "baseline"]  # by which a file of the rule before names a row
 SIDES = ("changed", "baseline")
-READ = (*SIDES, "learned", "started")
+OVER_RCA = ["rca", "over_rca", "over_rca_low", "over_rca_high", "over_rca_verdict"]  # of each side
+READ = (*SIDES, "learned", "started", "mapped")
 INTERVAL = ["difference", "low", "high"]
 PREFIXES = ("", OF_RP)  # of the columns of both verdicts: by the claim's metric, and by RP beside R@1
 OF_ROW = [*INTERVAL, "seeds_error", "seeds_freedom", "level", "seeds", "verdict"]
@@ -89,6 +89,8 @@ class Comparison:
     seed: int
     besides: str = ""
     """Keys in which the baseline, as the paper's own does, differs from the changed recipe besides what is tested."""
+    has_rca: bool = False
+    """Whether both sides are about retrieval by one vector at the start, which RCA can map."""
     decides: bool = True
     """Whether its claim follows from it: not from a pair as in the paper where a clean one stands."""
 
@@ -97,10 +99,17 @@ class Comparison:
         """Whose comparisons tell of each other's seeds."""
         return self.dataset, self.network
 
+    def trained(self, recipe: str) -> Trained:
+        """A recipe on this data set."""
+        return Trained(self.dataset, self.network, recipe)
+
     def read(self, side: str) -> list[tuple[str, str]]:
         """Kind of file and recipe of all that is read: of ``changed`` and ``baseline`` what is claimed about, of the
-        learners metrics, ``learned`` after training and ``started`` before.
+        learners metrics, ``learned`` after training and ``started`` before, and of both sides before any training but
+        after RCA, ``mapped``.
         """
+        if side == "mapped":
+            return [("metrics", f"{RCA}{getattr(self, each)}") for each in SIDES if self.has_rca]
         if side in ("changed", "baseline"):
             return [("attribution" if self.metric in OF_ATTENTION else "metrics", getattr(self, side))]
         return [("metrics", f"{START if side == 'started' else ''}{recipe}") for recipe in self.learners]
@@ -156,18 +165,15 @@ class Claims:
 
     def _wanting(self, sides: Sequence[str]) -> list[Comparison]:
         """Rows, each as of seed 0, a side of which wants a training that is not there, in a call that is to say so."""
-        says = self._evidence.plan.missing == "say"
-        return list(dict.fromkeys(replace(run, seed=0) for run in self._asked if says and self._wants(run, sides)))
-
-    def _wants(self, run: Comparison, sides: Sequence[str]) -> bool:
-        inputs, plan = self._evidence.inputs, self._evidence.plan
-        for kind, recipe in (each for side in sides for each in run.read(side)):
-            named = recipe, run.dataset, run.seed
-            there = inputs.stored(kind, *named), inputs.made("model", *named)
-            learns = plan.settings(recipe, run.dataset).train.loss is not None
-            if learns and not any((project_root() / file).is_file() for file in there):
-                return True
-        return False
+        wants = self._evidence.wants_training
+        left = (
+            run
+            for run in self._asked
+            for side in sides
+            for kind, recipe in run.read(side)
+            if wants(recipe, run.dataset, run.seed, kind)
+        )
+        return list(dict.fromkeys(replace(run, seed=0) for run in left))
 
     def not_run(self, wildcards: Any) -> list[Tree]:
         """Rows that are said to be not run, as `runs`."""
@@ -246,7 +252,9 @@ def claim_runs(plan: Plan, claims: Stated) -> list[Comparison]:
             network = plan.settings(pair.baseline, dataset).train.backbone.name
             sides = pair.changed, pair.baseline
             own = ", ".join(besides(plan, Compared(*sides, dataset, claim.under_test, pair.as_in_paper)))
-            pairs.append(Comparison(name, claim.metric, published, dataset, network, *sides, learners, 0, own))
+            poolings = {plan.settings(recipe, dataset).train.embedding.pooling for recipe in sides}
+            has_rca = claim.metric not in OF_ATTENTION and "stripes" not in poolings
+            pairs.append(Comparison(name, claim.metric, published, dataset, network, *sides, learners, 0, own, has_rca))
         stand_beside = not all(pair.besides for pair in pairs)
         comparisons += [
             replace(pair, seed=seed, decides=not (pair.besides and stand_beside))
@@ -294,6 +302,7 @@ def claims(
     baseline: Sequence[str],
     learned: Sequence[str],
     started: Sequence[str],
+    mapped: Sequence[str],
     output: str,
     verdicts: str,
     not_run: Sequence[Tree] = (),
@@ -312,6 +321,7 @@ def claims(
         baseline: the same of the baselines.
         learned: JSON files of the metrics of all that has to have learned, in the order of runs and learners.
         started: the same before any training.
+        mapped: of changed and baseline before any training but after RCA, where a run has them.
         output: CSV to write, with every row; ``.md`` beside it is for readers.
         verdicts: CSV to write, with every claim.
         not_run: rows that nothing was measured of, as ``runs``, each once: it says so, and still counts.
@@ -325,7 +335,8 @@ def claims(
     rows = list(measured(runs, changed, baseline, zip(learned, started, strict=True)))
     looks = LOOKS_AT_HALVES if crossed else LOOKS
     left = [Comparison(**{**run, "learners": tuple(run["learners"])}) for run in not_run]
-    of_rows, of_claims = with_left(stated, *judged(stated, rows, looks, left), left)
+    of_rows, of_claims = judged(stated, rows, looks, left)
+    of_rows, of_claims = with_left(stated, with_rca(of_rows, runs, changed, baseline, mapped), of_claims, left)
     if before:
         said = pd.read_csv(before).rename(columns={"verdict": "before"})
         of_rows = of_rows.merge(said, "left", BEFORE, validate="one_to_one")
@@ -341,15 +352,18 @@ def measured(
 ) -> Iterator[Measured]:
     """Rows of all claims in order, of files as for `claims`; models are those that have to have learned."""
     compared = [Comparison(**{**run, "learners": tuple(run["learners"])}) for run in runs]
-    of_models = [[next(models) for _ in run.learners] for run in compared]
-    gains = _gains(compared, of_models)
+    files: dict[Trained, dict[int, tuple[str, str]]] = {}
+    for run in compared:
+        for name in run.learners:
+            files.setdefault(run.trained(name), {})[run.seed] = next(models)
+    found = gains(files)
     for run, group in groupby(zip(compared, changed, baseline, strict=True), lambda side: replace(side[0], seed=0)):
         of_seed, first, second = zip(*group, strict=True)
         seeds = [each.seed for each in of_seed]
         if run.metric == ON_OBJECT and not all(ON_OBJECT in read_json(file)[REPORTED] for file in (*first, *second)):
             continue
-        told = (gains[(*run.pool, name)] for name in run.learners)
-        gain, start = min(told, key=lambda each: _least(each[0]), default=(UNKNOWN, np.nan))
+        told = (found[run.trained(name)] for name in run.learners)
+        start, gain = min(told, key=lambda each: _least(each.added), default=Gain(np.nan, UNKNOWN))
         own = SAME.get(run.metric, run.metric)
         metrics = {"": own, OF_RP: SECOND} if own == PRIMARY else {"": own}
         rows = {
@@ -363,112 +377,42 @@ def measured(
             )
             for prefix, metric in metrics.items()
         }
-        sides_of = {"changed": _values(first, run.metric), "baseline": _values(second, run.metric)}
+        sides_of = {"changed": values(first, run.metric), "baseline": values(second, run.metric)}
         yield Measured(run, rows, sides_of, start, gain)
 
 
-def _gains(
-    compared: Sequence[Comparison], models: Sequence[Sequence[tuple[str, str]]]
-) -> dict[tuple[str, str, str], tuple[Estimate, float]]:
-    """By data set, network and learner what training adds to R@1, and R@1 before, in percent.
-
-    How much seeds vary is told by all learners of a data set and network, as it is of the rows of a metric. Starts that
-    reach the same are one.
+def with_rca(
+    rows: pd.DataFrame, runs: Sequence[Tree], changed: Sequence[str], baseline: Sequence[str], mapped: Sequence[str]
+) -> pd.DataFrame:
+    """Rows with what training adds to each side's start after RCA: `OVER_RCA` for both, nothing where there is none.
 
     Args:
-        compared: runs of all claims.
-        models: of each the files of its learners, after training and before.
+        rows: as `judged` gives them.
+        runs: with their files, as for `claims`.
+        changed: beside them.
+        baseline: beside them.
+        mapped: beside them.
     """
-    files: dict[tuple[str, str], dict[str, dict[int, tuple[str, str]]]] = {}
-    for run, of_run in zip(compared, models, strict=True):
-        for name, pair in zip(run.learners, of_run, strict=True):
-            files.setdefault(run.pool, {}).setdefault(name, {})[run.seed] = pair
-    found = {}
-    for pool, of_pool in files.items():
-        told, starts = [], []
-        for of_seeds in of_pool.values():
-            after, before = zip(*of_seeds.values(), strict=True)
-            gain = differences(after, before, PRIMARY, list(of_seeds))
-            told.append(variances(gain.differences, gain.weights))
-            starts.append(_values(before, PRIMARY))
-        prior = estimated_prior(told, [(name, str(start)) for name, start in zip(of_pool, starts, strict=True)])
-        for name, own, start in zip(of_pool, told, starts, strict=True):
-            found[*pool, name] = moderated(own, prior), float(start.mean())
-    return found
-
-
-def differences(changed: Sequence[str], baseline: Sequence[str], metric: str, seeds: Sequence[int]) -> Crossed:
-    """Differences in percent points by seed and class; as of one class where classes are not told apart.
-
-    Args:
-        changed: files of one side, by seed.
-        baseline: of the other.
-        metric: what is compared.
-        seeds: of the files.
-
-    Returns:
-        NaN where a seed trained on a class and was tested on the other half.
-
-    Raises:
-        ValueError: for sides or seeds of a half that were not tested on the same pictures, a file that its classes
-            contradict, and seeds of which only some tell classes apart.
-    """
-    told = [_of_classes(*files, metric) for files in zip(changed, baseline, strict=True)]
-    untold = [file for file, each in zip(changed, told, strict=True) if each is None]
-    if untold and len(untold) < len(told):
-        raise ValueError(
-            f"{untold[0]} or what it is compared with has no numbers by class, other seeds have; remove its metrics, "
-            "and the next call measures them anew"
-        )
-    of_classes = [each for each in told if each is not None]
-    if not of_classes:
-        return Crossed((_values(changed, metric) - _values(baseline, metric))[:, None])
-    return by_class(changed, seeds, of_classes)
-
-
-def by_class(files: Sequence[str], seeds: Sequence[int], told: Sequence[pd.DataFrame]) -> Crossed:
-    """The same of files' ``difference`` and ``queries`` by class, which are those of its half for each seed."""
-    first: dict[str, int] = {}
-    for place, seed in enumerate(seeds):
-        own = told[place]["queries"]
-        for half, other in first.items():
-            same = own.equals(told[other]["queries"])
-            apart = half != half_of_seed(seed) and own.index.intersection(told[other].index).empty
-            if not (same or apart):
-                raise ValueError(
-                    f"{files[place]} was not tested on the classes of {files[other]}; remove what is of older data"
-                )
-        first.setdefault(half_of_seed(seed), place)
-    found = pd.concat([each["difference"] for each in told], axis="columns").sort_index()
-    queries = pd.concat([told[place]["queries"] for place in first.values()], axis="columns").max(axis="columns")
-    return Crossed(100 * found.to_numpy(float).T, queries.loc[found.index].to_numpy(float))
-
-
-def _of_classes(changed: str, baseline: str, metric: str) -> pd.DataFrame | None:
-    """By class the difference and the number of queries, ``None`` for a metric that is not told by class."""
-    first, second = (class_means(path, REPORTED, metric) for path in (changed, baseline))
-    if first is None or second is None:
-        return None
-    difference = first["value"] - second["value"]
-    if difference.isna().any() or not first["queries"].equals(second["queries"]):
-        raise ValueError(f"{changed} and {baseline} were not tested on the same pictures; remove what is of older data")
-    for path, side in ((changed, first), (baseline, second)):
-        of_all, [told] = float(np.average(side["value"], weights=side["queries"])), _values([path], metric) / 100
-        if abs(of_all - told) > ROUNDED:
-            raise ValueError(
-                f"{path} says {metric} {told:.4f}, its classes come to {of_all:.4f}; remove it and the file of the "
-                "classes, and the next call measures them anew"
-            )
-    return pd.DataFrame({"difference": difference, "queries": first["queries"]})
-
-
-def _values(paths: Sequence[str], metric: str) -> NDArray[np.float64]:
-    """What each file says of a metric, in percent."""
-    found = [read_json(path)[REPORTED] for path in paths]
-    for path, values in zip(paths, found, strict=True):
-        if metric not in values:
-            raise ValueError(f"{path} holds no {metric}; it holds {', '.join(sorted(values))}")
-    return 100 * np.array([float(values[metric]) for values in found])
+    files: dict[Trained, dict[int, tuple[str, str]]] = {}
+    of_run: dict[tuple[str, ...], dict[str, Trained]] = {}
+    following = iter(mapped)
+    for run, *sides in zip(runs, changed, baseline, strict=True):
+        if run["has_rca"]:
+            for side, file in zip(SIDES, sides, strict=True):
+                trained = Trained(run["dataset"], run["network"], run[side])
+                files.setdefault(trained, {})[run["seed"]] = (file, next(following))
+                of_run.setdefault(tuple(run[name] for name in BEFORE), {})[side] = trained
+    found = over_rca(files)
+    cells = [
+        {
+            f"{side}_{name}": cell
+            for side, trained in of_run.get(tuple(row[name] for name in BEFORE), {}).items()
+            for name, cell in zip(OVER_RCA, found[trained], strict=True)
+        }
+        for row in rows.to_dict("records")
+    ]
+    columns = [f"{side}_{name}" for side in SIDES for name in OVER_RCA]
+    return rows.join(pd.DataFrame(cells, columns=columns, index=rows.index))
 
 
 def judged(
@@ -679,8 +623,33 @@ def _row_line(row: pd.Series) -> dict[str, str]:
         "start": "unknown"
         if pd.isna(row["start"])
         else f"{row['start']:.1f}, then {row['gain']:+.1f} (above {row['gain_low']:+.1f})",
+        "over RCA": _over_rca(row),
         **before,
     }
+
+
+def _over_rca(row: pd.Series) -> str:
+    """What training adds to both sides' starts after RCA."""
+    if pd.isna(row["changed_rca"]):
+        return DASH
+    said = [f"{row[f'{side}_over_rca']:+.1f} ({row[f'{side}_over_rca_verdict']})" for side in SIDES]
+    return f"{said[0]}, baseline {said[1]}"
+
+
+def _beside_rca(rows: pd.DataFrame) -> str:
+    """How many trained recipes are above and below their starts after RCA, in a sentence."""
+    names = ["dataset", "recipe", "verdict"]
+    sides = [rows[["dataset", side, f"{side}_over_rca_verdict"]].set_axis(names, axis="columns") for side in SIDES]
+    trained = pd.concat(sides).dropna().drop_duplicates()
+    if trained.empty:
+        return ""
+    words = {Verdict.HIGHER: "above", Verdict.LOWER: "below", Verdict.SMALL: "within the margin of"}
+    counts = [f"{(trained['verdict'] == verdict).sum()} are decidedly {word} it" for verdict, word in words.items()]
+    return (
+        " *Over RCA*: R@1 over that of the untrained start after relevant component analysis of the training classes, "
+        f"which nothing trains. Of {len(trained)} trained recipes {', '.join(counts)}, and "
+        f"{(trained['verdict'] == Verdict.UNDECIDED).sum()} are open."
+    )
 
 
 def _told_cells(row: pd.Series, prefix: str, by: str) -> dict[str, str]:
@@ -714,7 +683,7 @@ def _notes(rows: pd.DataFrame, verdicts: pd.DataFrame, scale: str, looks: Sequen
         "*Start* is R@1 of the same network without training, pooled and compared as the baseline is (of a disturbed "
         "pair as its sides are without that; the less certain one is shown), then what training adds, and a bound that "
         "this exceeds with 95 %. Where the bound is not above zero, the row is *not tested* and still "
-        f"counts.{left}{before if 'before' in rows else ''} docs/verdicts.md has the "
+        f"counts.{left}{_beside_rca(rows)}{before if 'before' in rows else ''} docs/verdicts.md has the "
         f"rule. Scale: {scale}."
     )
 

@@ -9,14 +9,18 @@ and of each query what all rows found.
 from __future__ import annotations
 
 import csv
+import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lookalike.base.checks import require_known, workflow_extra
 from lookalike.base.files import file_digest, json_text, read_json, write_text
+from lookalike.base.text import one_line
+from lookalike.methods.method import FITTED
 from lookalike.metrics.names import REPORTED
 from lookalike.workflow.plan.evidence import Evidence
 from lookalike.workflow.plan.inputs import recipe_digest
@@ -30,12 +34,14 @@ from lookalike.workflow.settings.layers import Tree, canonical, merge, settings_
 from lookalike.workflow.settings.model import checked
 from lookalike.workflow.settings.pages import Page
 
+LOG = logging.getLogger(__name__)
 FILE = "params/page.yaml"
 DOCUMENTS = ("claims", "explanations", "figures")  # written as Markdown by targets of their own
 DRAWN = ("seed", "queries", "matches")  # what a run's pairs depend on
 # Of how a recipe keeps and matches locations, which its explanations follow.
 OF_STRUCTURE = ("side", "pooling", "global_vector", "marginal", "reg", "tolerance", "solver")
-UNEXPLAINED = ("random_vectors",)  # representations without a network
+# Representations without a network, and those through a map that explanations do not follow.
+UNEXPLAINED = ("random_vectors", *FITTED)
 FILES = (*SHARED, "pair.js", "explorer.js")  # that the pages load
 TITLES = {
     "index": "Pairs",
@@ -226,8 +232,11 @@ class Shown:
 
     def _measured_otherwise(self, name: str, file: str) -> tuple[int, int]:
         """How many of a table's measured rows have other settings than this call, and how many there are."""
-        with Path(file).open(encoding="utf-8", newline="") as lines:
-            found = {(cell["recipe"], cell["stand_in"], cell["settings"]) for cell in csv.DictReader(lines)}
+        try:
+            with Path(file).open(encoding="utf-8", newline="") as lines:
+                found = {(cell["recipe"], cell["stand_in"], cell["settings"]) for cell in csv.DictReader(lines)}
+        except (LookupError, OSError, ValueError, csv.Error):  # which the page leaves out
+            return 0, 0
         found = {row for row in found if row[2]}
         runs = self.plan.runs_of(name)[["recipe", "dataset"]].drop_duplicates()
         planned = [(str(recipe), str(dataset)) for recipe, dataset in runs.itertuples(index=False, name=None)]
@@ -272,6 +281,8 @@ def page(
         scale: what the scale calls itself.
         folder: to write.
 
+    A table or document that cannot be read is a warning, and no part of the page.
+
     Raises:
         ValueError: for rows of a data set with different queries.
     """
@@ -279,11 +290,15 @@ def page(
     found = [_row(row, *files) for row, files in zip(rows, zip(pairs, metrics, strict=True), strict=True)]
     listed = index(found)
     _write_data(listed, found, dict(zip(datasets, pictures, strict=True)), target / "data")
-    shown = [
-        replace(each, notes=(*_remark(other_settings.get(each.name)), *each.notes))
-        for each in shown_tables(tables, cells, scale)
-    ]
-    names = ["index", *(["tables"] if shown else []), *(name for name in TITLES if name in documents)]
+    shown, texts = [], {}
+    for name, table in tables.items():
+        with _left_out_if_broken(cells[name], "tables"):
+            (each,) = shown_tables({name: table}, cells, scale)
+            shown.append(replace(each, notes=(*_remark(other_settings.get(name)), *each.notes)))
+    for name, path in documents.items():
+        with _left_out_if_broken(path, name):
+            texts[name] = Path(path).read_text(encoding="utf-8")
+    names = ["index", *(["tables"] if shown else []), *(name for name in TITLES if name in texts)]
     pages = {f"{name}.html": TITLES[name] for name in names}
 
     def about(name: str) -> dict[str, Any]:
@@ -297,15 +312,26 @@ def page(
     write_text(target / "index.html", html("explorer.html", title=TITLES["index"], rows=methods, **about("index")))
     if shown:
         write_text(target / "tables.html", tables_html(shown, legend=DEPARTURES, **about("tables")))
-    for name, path in documents.items():
-        text, drawn = pictures_of(Path(path).read_text(encoding="utf-8"), Path(path).parent)
-        for each in drawn:
-            (target / each).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(Path(path).parent / each, target / each)
+    for name, whole in texts.items():
+        beside = Path(documents[name]).parent
+        text, drawn = pictures_of(whole, beside)
+        for picture in drawn:
+            (target / picture).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(beside / picture, target / picture)
         values: dict[str, Any] = {"document": as_html(text, TITLES[name]), "target": name}
         write_text(target / f"{name}.html", html("document.html", title=TITLES[name], **values, **about(name)))
     for file in FILES:
         shutil.copyfile(TEMPLATES / file, target / file)
+
+
+@contextmanager
+def _left_out_if_broken(file: str, made_by: str) -> Iterator[None]:
+    """Around what reads a table or document, which the page can be had without."""
+    try:
+        yield
+    except (LookupError, OSError, TypeError, ValueError) as error:
+        again = f"remove it, and the target `{made_by}` makes it again"
+        LOG.warning("%s is left out of the page, it cannot be read (%s); %s", file, one_line(str(error)), again)
 
 
 def _remark(count: str | None) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import getpass
 import io
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -43,6 +44,17 @@ def prepare(project: Path) -> list[str]:
     except (KeyError, OSError):  # a number without a name
         os.environ["LOGNAME"] = str(os.getuid())
     return [*_temporary_folder(project / OWN), *_kept_folders(project / OWN), *_streams()]
+
+
+def require_plain(project: Path) -> None:
+    """Refuse a project in a folder that Snakemake cannot name: it takes braces in paths of scripts for wildcards.
+
+    Raises:
+        ValueError: with the sign, the folder and the remedy.
+    """
+    for folder in (project, *project.parents):
+        if sign := re.search("[{}]", folder.name):
+            raise ValueError(f"{folder}: Snakemake takes the {sign[0]} for a wildcard's; rename this folder without it")
 
 
 def require_writable(project: Path) -> None:

@@ -23,7 +23,8 @@ def reproduce(stage: str, outputs: list[str], *, archives: str = "", processes: 
 
     What lies in DVC's cache is checked out rather than made again. A project that no git repository tracks, as one
     unpacked from an archive, is one without version control to DVC, which works on no file that git ignores: the rules
-    may be those of a repository above it, or of the person.
+    may be those of a repository above it, or of the person. So is one whose ``data`` is a link to another disk, where
+    DVC would want to tell git what to ignore.
 
     Args:
         stage: its name, with ``@`` and the item for a stage of several.
@@ -36,7 +37,9 @@ def reproduce(stage: str, outputs: list[str], *, archives: str = "", processes: 
     """
     root = project_root()
     with FileLock(root / ".snakemake" / "dvc.lock"):  # DVC refuses a second command instead of waiting
-        if not _knows_no_git(root) and (not is_own(root) or ignores(root, "dvc.yaml", "dvc.lock")):
+        if not _knows_no_git(root) and (
+            not is_own(root) or ignores(root, "dvc.yaml", "dvc.lock") or _lie_elsewhere(root, outputs)
+        ):
             _dvc("config", "--local", "core.no_scm", "true")
         _dvc("repro", stage, LOOKALIKE_ARCHIVES=archives, LOOKALIKE_PROCESSES=str(processes))
         if any(not (root / output).exists() for output in outputs):
@@ -60,6 +63,11 @@ def reason(output: str, errors: str) -> str:
 def _knows_no_git(root: Path) -> bool:
     local = root / ".dvc" / "config.local"
     return local.is_file() and "no_scm" in local.read_text(encoding="utf-8")
+
+
+def _lie_elsewhere(root: Path, outputs: list[str]) -> bool:
+    """Whether links lead to another place than the project for any of some files."""
+    return not all((root / output).parent.resolve().is_relative_to(root.resolve()) for output in outputs)
 
 
 def _dvc(*arguments: str, **told: str) -> None:

@@ -45,7 +45,7 @@ class Configuration(Model):
     mixed: bool = False
     """Show runs of other data or weights under one name beside each other, marked."""
     missing: Literal["make", "say"] = "make"
-    """What becomes of a claim's row whose trainings are neither here nor committed: trained, or said to be not run."""
+    """What becomes of rows of claims and tables whose trainings are neither here nor committed: trained, or not run."""
     container: str = ""
     """Image that jobs run in, with --software-deployment-method apptainer."""
     decoded_gb: Rate = 0

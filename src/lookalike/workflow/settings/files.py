@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from lookalike.base.checks import require_utf8
 from lookalike.base.paths import project_root
 from lookalike.base.text import in_yaml
 from lookalike.workflow.settings.layers import Tree, copied
@@ -59,10 +61,24 @@ _AS_IT_SEEMS = {
 for _kind in _AS_IT_SEEMS:
     _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _scalar)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML as `_Loader` reads it: text that would be anything else to it stands in quotes."""
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    require_utf8(value)
+    # Only in double quotes does PyYAML write each sign that cannot be seen so that it reads that sign again.
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if value.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _text)
 # YAML 1.1 asks for a dot in floats, so that 1e-5 would arrive as a string.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)
+for _each in (_Loader, _Dumper):
+    _each.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+    )
 
 
 @cache
@@ -91,6 +107,21 @@ def read_yaml(path: Path) -> Tree:
         ValueError: naming file and line, if the file is missing, broken, holds no mapping or a key twice.
     """
     return copied(_read(path))
+
+
+def yaml_text(tree: Tree) -> str:
+    """Settings as a file that `read_yaml` reads as they are.
+
+    Raises:
+        ValueError: naming the first text that is no UTF-8, as a name of a folder may be.
+    """
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+
+
+def yaml_value(value: Any) -> str:
+    """A value in one line of YAML, as `yaml_text` has it."""
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, allow_unicode=True, width=math.inf)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 def read(path: Path | str, kind: type[Kind]) -> Kind:

@@ -47,6 +47,12 @@ def _unique(values: list[Any]) -> list[Any]:
     return values
 
 
+def _in_a_line(text: str) -> str:
+    if re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", text):
+        raise ValueError(f"{text!r} holds the end of a line or another control character, which no table shows")
+    return text
+
+
 # Validation leaves 1 and 1.0 as the file has them: a result's digest is that of its settings as text.
 AS_GIVEN = WrapValidator(_as_given)
 Number = Annotated[float, AS_GIVEN]
@@ -57,6 +63,7 @@ PositiveShare = Annotated[float, Field(gt=0, le=1), AS_GIVEN]
 Count = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
+Line = Annotated[str, AfterValidator(_in_a_line)]  # which each form of a table holds as it is
 Name = Annotated[str, Field(pattern=NAME)]
 Key = Annotated[str, Field(pattern=r"^(train|embed|evaluate)(\.[a-z_]+)*$")]  # dotted, of a recipe or of what it holds
 Some = Annotated[list[Item], Field(min_length=1)]

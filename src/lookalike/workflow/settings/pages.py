@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from lookalike.workflow.settings.model import Count, Key, Model, Natural, Some, SomeUnique, Unique
+from lookalike.workflow.settings.model import Count, Key, Line, Model, Natural, Some, SomeUnique, Unique
 
 
 class FigureRuns(Model):
@@ -102,7 +102,7 @@ class Neutral(Model):
 class ExplanationRow(Model):
     """A model and what explains it."""
 
-    label: str
+    label: Line
     recipe: str
     """Whose model is explained."""
     explainer: str

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from lookalike.workflow.settings.model import Count, Key, Model, Natural, Some, SomeUnique
+from lookalike.workflow.settings.model import Count, Key, Line, Model, Natural, Some, SomeUnique
 from lookalike.workflow.settings.recipes import DatasetSections, EmbedPart, EvaluatePart, TrainPart
 
 
@@ -39,7 +39,7 @@ class Row(Model):
     """A row of a table."""
 
     recipe: str
-    label: str
+    label: Line
     trivial: bool = False
     """An answer without looking; rows above it that reach less are named in a note."""
     against: str = ""
@@ -173,7 +173,7 @@ class Sweep(Model):
 class TrivialRow(Model):
     """A row of every table of retrieval."""
 
-    label: str
+    label: Line
     recipe: str
     says: str
     """What it is, for the note below the title."""

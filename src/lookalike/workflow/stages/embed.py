@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lookalike.base.files import packed_names, write_tensors
+from lookalike.methods.method import FITTED
 from lookalike.metrics.names import CHECKPOINTS
 from lookalike.workflow.plan.timings import warm_seconds
 from lookalike.workflow.running.machine import job_device
@@ -20,6 +21,8 @@ from lookalike.workflow.training.learner import Tensors
 from lookalike.workflow.training.methods import LEARNERS
 from lookalike.workflow.training.model_file import Training, load_model
 from lookalike.workflow.training.roles import embedded_roles, read_role, split_facts
+
+FIT = "fit"  # beside the roles, for training pictures that a representation is fitted on
 
 
 def embed(
@@ -68,15 +71,16 @@ def represented(
         for level, labels in rows.coarse.items()
     }
     pictures, took = sum(len(rows.paths) for rows in roles.values()), list[float]()
+    learned = read_role(manifest, root, "train") if settings.representation.name in FITTED else None
     for checkpoint in CHECKPOINTS:
         network, trained = load_model(model, checkpoint)
         network.to(device).to(memory_format=torch.channels_last)
         test_view = trained.settings.test_image
         loaders = {}
-        for role, rows in roles.items():
+        for role, rows in {**roles, **({FIT: learned} if learned else {})}.items():
             kept = decoder.pictures(rows.paths, test_view, manifest=manifest, root=root)
             loaders[role] = Loader(Images(rows.paths, test_view, kept), device=device, workers=decoder.threads - 1)
-        work = partial(_represented, settings, trained, network, loaders)
+        work = partial(_represented, settings, trained, network, loaders, learned.labels if learned else None)
         of_roles, seconds = warm_seconds(work, repeated=timed and not took)
         took.append(seconds)
         for role, each in of_roles.items():
@@ -87,12 +91,14 @@ def represented(
 
 
 def _represented(
-    settings: Embed, trained: Training, network: nn.Module, loaders: Mapping[str, Loader]
+    settings: Embed, trained: Training, network: nn.Module, loaders: Mapping[str, Loader], labels: Tensor | None
 ) -> dict[str, Tensors]:
-    """Representations by role; the same each time, as what a representation draws it draws anew."""
+    """Representations by role; the same each time, as what a representation draws it draws anew.
+
+    A representation that is fitted finds pictures to fit it on at `FIT`, whose labels these are.
+    """
     chosen, learner = settings.representation, LEARNERS[trained.settings.method.name]
-    represent = REPRESENTATIONS[chosen.name](learner, seed=trained.facts["seed"], **chosen.options)
-    return {
-        role: represent_images(represent, network, loader, batch_size=settings.batch_size)
-        for role, loader in loaders.items()
-    }
+    of = partial(represent_images, model=network, batch_size=settings.batch_size)
+    fit = {} if labels is None else {"fit": (of(learner.represent, loader=loaders[FIT]), labels)}
+    represent = REPRESENTATIONS[chosen.name](learner, seed=trained.facts["seed"], **fit, **chosen.options)
+    return {role: of(represent, loader=loader) for role, loader in loaders.items() if role != FIT}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lookalike.base.text import counted
 from lookalike.workflow.data import load_specification, read_layout, read_manifest
-from lookalike.workflow.data.manifest import with_file_hashes, write_manifest
+from lookalike.workflow.data.manifest import check_listable, with_file_hashes, write_manifest
 from lookalike.workflow.data.roles import check_usable, queries_without_positive
 from lookalike.workflow.data.screening import check_readable, screened
 from lookalike.workflow.data.splits import second_half as swapped
@@ -53,6 +53,7 @@ def split(dataset: str, *, config: Tree, archives: str, manifest: str, threads: 
     stated = "broken" in wanted.about.model_fields_set
     specification = wanted.about if stated else wanted.about.model_copy(update={"broken": broken})
     frame = read_layout(specification, root)
+    check_listable(frame["path"])
     _tell(frame)
     frame = screened(frame, specification, root, processes=threads)
     alone, queries = queries_without_positive(frame)

@@ -84,12 +84,17 @@ class Run:
         """All numbers of its ``history`` or ``scores``, and the seconds of work; those that are not finite are out."""
         stage, ended, took, _ = self.work(part)
         found = [(f"seconds/{stage}", took, 0)] if took else []
-        if part == "scores" and self.scores:
-            scores = read_json(self.scores)
-            found += [(f"{kind}/{key}", value, 0) for kind in CHECKPOINTS for key, value in scores[kind].items()]
-        elif self.history:
-            found += [(f"epoch/{key}", value, epoch) for epoch, key, value in _history(self.history)]
-        return [(metric_name(key), value, step, ended) for key, value, step in found if math.isfinite(value)]
+        file = self.scores if part == "scores" else self.history
+        try:
+            if part == "scores" and self.scores:
+                scores = read_json(self.scores)
+                found += [(f"{kind}/{key}", value, 0) for kind in CHECKPOINTS for key, value in scores[kind].items()]
+            elif self.history:
+                found += [(f"epoch/{key}", value, epoch) for epoch, key, value in _history(self.history)]
+            return [(metric_name(key), value, step, ended) for key, value, step in found if math.isfinite(value)]
+        except (AttributeError, LookupError, TypeError, csv.Error) as error:
+            again = "Remove it, and the next call makes it again"
+            raise ValueError(f"{file} does not hold the numbers of a run ({error}). {again}") from None
 
 
 def identity_of(result: Path | str) -> dict[str, str]:
@@ -167,6 +172,7 @@ def send(client: Any, run: Run, there: Sequence[Any], settings: Tree, tags: Mapp
     known = about | decided_by(run.history or run.scores or run.model)
     facts = {key: known[key] for key in FACTS if key in known}
     parameters = flat({"train": about.get("settings", {}), **facts, **settings})
+    numbers = {part: run.numbers(part) for part in missing}  # of a file that is broken nothing is sent
     _, ended, took, machine = run.work()
     if made is None:
         run_id = _create(client, run, ended - took, known, {**machine, **tags})
@@ -175,7 +181,7 @@ def send(client: Any, run: Run, there: Sequence[Any], settings: Tree, tags: Mapp
         run_id = made.info.run_id
         complete(client, made, parameters)
     for part in missing:
-        log(client, run_id, numbers=run.numbers(part))
+        log(client, run_id, numbers=numbers[part])
         client.log_artifact(run_id, str(run.history if part == "history" else run.scores))
     log(client, run_id, tags={part: digests[part] for part in missing})
     client.set_terminated(run_id, "FINISHED", end_time=int(1000 * ended))
@@ -259,5 +265,8 @@ def _history(path: Path) -> Iterator[tuple[int, str, float]]:
     """Epoch, name and value of each number of a history."""
     with path.open(newline="", encoding="utf-8") as stream:
         for line in csv.DictReader(stream):
-            epoch = int(line.pop("epoch"))
-            yield from ((epoch, name, float(value)) for name, value in line.items() if value)
+            try:
+                epoch = int(line.pop("epoch"))
+                yield from [(epoch, name, float(value)) for name, value in line.items() if value]
+            except ValueError as error:
+                raise LookupError(str(error)) from None

@@ -52,8 +52,20 @@ class AwayError(Exception):
 
 
 def tracking_uri() -> str:
-    """Address of MLflow: ``MLFLOW_TRACKING_URI``, else the SQLite file that ``mlflow ui`` opens here by itself."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
+    """Address of MLflow: ``MLFLOW_TRACKING_URI``, else the SQLite file that ``mlflow ui`` opens here by itself.
+
+    A ``?`` in the name of a folder would begin a query of the address: the file is named as seen from here then.
+
+    Raises:
+        ValueError: for such a folder on the way from here.
+    """
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        return uri
+    path = str(project_root() / "mlflow.db")
+    path = os.path.relpath(path) if "?" in path else path
+    if "?" in path:
+        raise ValueError(f"{path}: the `?` would begin a query of MLflow's address; call in {project_root()}")
+    return f"sqlite:///{path}"
 
 
 def ask_server(within: float = ANSWER_S) -> str:

@@ -11,13 +11,13 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 
 from lookalike.base.files import json_text
 from lookalike.base.paths import project_root
-from lookalike.base.text import counted
+from lookalike.base.text import counted, error_line
 from lookalike.metrics.names import REPORTED
 from lookalike.workflow.plan.origin import rebuilding_options
 from lookalike.workflow.plan.plan import Plan
@@ -61,15 +61,29 @@ The rows of a table, to tick and compare:
 """
 
 
-def sync(base: Tree, overlay: Tree) -> Iterator[str]:
+class Synced(NamedTuple):
+    """What became of a scale, or of a part of it.
+
+    Attributes:
+        line: that tells it.
+        failed: whether it could not be sent.
+    """
+
+    line: str
+    failed: bool = False
+
+
+def sync(base: Tree, overlay: Tree) -> Iterator[Synced]:
     """Send all runs of all scales that are not there yet, and tag those behind finished tables.
+
+    What cannot be read, a file of a run or the settings of a scale, is told; all others are sent.
 
     Args:
         base: ``params/config.yaml``.
         overlay: scale of own pictures, whose evaluations and tables only it can tell.
 
     Yields:
-        A line per scale, once it is done.
+        A line per scale, once it is done, behind one for each of its runs that cannot be read.
 
     Raises:
         ValueError: if the server is away, or anything else goes wrong with it; calling again goes on.
@@ -81,9 +95,9 @@ def sync(base: Tree, overlay: Tree) -> Iterator[str]:
         client = connect(ask=False)
         for scale in sorted(path.name for path in results_folder().glob("*") if path.is_dir()):
             if runs := runs_on_disk(scale):
-                yield _sync(client, scale, runs, _plan_of(scale, base, overlay, runs))
+                yield from _sync(client, scale, runs, base, overlay)
     except (ValueError, ModuleNotFoundError):
-        raise  # a mistake in params/ or the overlay, a library that is not installed
+        raise  # a mistake in the address, a library that is not installed
     except Exception as error:  # whatever a server may raise
         raise ValueError(f"{ask_server() or one_line(error)}; what was sent stays, calling again goes on") from error
 
@@ -109,20 +123,41 @@ def tag_table(plan: Plan, table: str) -> None:
         _tag_table(client, plan, table, held(client, plan.folder))
 
 
-def _sync(client: Any, scale: str, runs: Sequence[Run], plan: Plan | None) -> str:
-    """Send the runs of one scale and tag those behind its tables; the line about it."""
-    there = held(client, scale)
-    done = Counter(_send_later(client, run, there, plan) for run in runs)
-    told = ", ".join(f"{done[word]:,} {word}" for word in DONE if done[word])
+def _sync(client: Any, scale: str, runs: Sequence[Run], base: Tree, overlay: Tree) -> Iterator[Synced]:
+    """Send the runs of one scale and tag those behind its tables."""
+    for run in (each for each in runs if not each.identity["seed"].isdigit()):
+        of_file = f"{run.scores or run.history} names no seed, as seed0 does; rename or remove it"
+        yield Synced(f"{scale}: {_called(run)} is not sent: {of_file}", failed=True)
+    runs = [run for run in runs if run.identity["seed"].isdigit()]
+    try:
+        plan = _plan_of(scale, base, overlay, runs)
+    except ValueError as error:
+        yield Synced(f"{scale}: {counted(len(runs), 'run')} not sent: {error}", failed=True)
+        return
+    there, done = held(client, scale), Counter[str]()
+    for run in runs:
+        try:
+            done[_send_later(client, run, there, plan)] += 1
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.filename is None:
+                raise  # of the server, not of a file
+            yield Synced(f"{scale}: {_called(run)} is not sent: {error_line(error)}", failed=True)
+    told = ", ".join(f"{done[word]:,} {word}" for word in DONE if done[word]) or "none sent"
     line = f"{scale}: {counted(len(runs), 'run')}: {told}; "
     if plan is None:
-        return f"{line}its --configfile would tell the settings of evaluations and rows of tables"
+        yield Synced(f"{line}its --configfile would tell the settings of evaluations and rows of tables")
+        return
     tables, there = 0, held(client, scale)
     for path in sorted((results_folder() / scale / "tables").glob("*.csv")):
         with suppress(KeyError, ValueError):  # of a table that params/ no longer holds
             _tag_table(client, plan, path.stem, there)
             tables += 1
-    return f"{line}{counted(tables, 'table')}"
+    yield Synced(f"{line}{counted(tables, 'table')}")
+
+
+def _called(run: Run) -> str:
+    _, recipe, dataset, seed = run.identity.values()
+    return f"{recipe}@{dataset}#{seed}"
 
 
 def _send_later(client: Any, run: Run, there: Held, plan: Plan | None) -> str:

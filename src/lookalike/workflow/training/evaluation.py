@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cache
 
@@ -16,11 +17,13 @@ from lookalike.methods.contextual.retrieval import shared_neighbours
 from lookalike.methods.diml.head import Pooling
 from lookalike.methods.diml.model import GlobalVector, LocatedEmbedder
 from lookalike.methods.diml.scoring import located, structural_matching
+from lookalike.methods.whitening import LinearMap, chosen_shrinkage, relevant_components, whitening
 from lookalike.metrics.search import Scoring, cosine
 from lookalike.workflow.training.images import Loader, in_order
 from lookalike.workflow.training.learner import Learner, Tensors
 
 Represent = Callable[[nn.Module, Tensor], Tensors]
+Fit = tuple[Tensors, Tensor]  # what a learner keeps of N training pictures, and their labels ``(N,)``
 SCORINGS: dict[str, Scoring] = {
     "cosine": cosine,
     "fixed_weights": fixed_weights,
@@ -32,6 +35,8 @@ SCORINGS: dict[str, Scoring] = {
 READ_THE_MODEL = frozenset({"fixed_weights", "graph"})
 # These compare pictures by their neighbours, so that a part of the queries cannot be ranked alone.
 NEED_ALL = frozenset({"shared_neighbours"})
+SHRINKAGE_OF_FEW = 0.2
+LOG = logging.getLogger(__name__)
 SEARCHED_AT_ONCE = 256  # pictures of a search between epochs
 
 
@@ -82,10 +87,48 @@ def random_vectors(learner: type[Learner], *, seed: int, dim: int) -> Represent:
     return represent
 
 
+def whitened(learner: type[Learner], *, seed: int, fit: Fit, shrinkage: float | None = None) -> Represent:
+    """Embedding after whitening by those of the training pictures, without their labels.
+
+    Args:
+        learner: of a method that keeps one vector of a picture.
+        seed: not read.
+        fit: on what.
+        shrinkage: as of `lookalike.methods.whitening.whitening`.
+    """
+    return _mapped(learner, whitening(fit[0]["embedding"], shrinkage=shrinkage))
+
+
+def relevant(learner: type[Learner], *, seed: int, fit: Fit, shrinkage: float | None = None) -> Represent:
+    """Embedding after relevant component analysis of those of the training pictures.
+
+    Args:
+        learner: of a method that keeps one vector of a picture.
+        seed: not read.
+        fit: on what.
+        shrinkage: as of `lookalike.methods.whitening.relevant_components`; of too few classes to choose one it is
+            `SHRINKAGE_OF_FEW`, and a warning says so.
+    """
+    embeddings, labels = fit[0]["embedding"], fit[1]
+    if shrinkage is None:
+        try:
+            shrinkage = chosen_shrinkage(embeddings, labels)
+        except ValueError as error:
+            shrinkage = SHRINKAGE_OF_FEW
+            LOG.warning("%s. Taken is %g", error, shrinkage)
+    return _mapped(learner, relevant_components(embeddings, labels, shrinkage=shrinkage))
+
+
+def _mapped(learner: type[Learner], linear_map: LinearMap) -> Represent:
+    return lambda model, images: {"embedding": linear_map(learner.represent(model, images)["embedding"])}
+
+
 REPRESENTATIONS: dict[str, Callable[..., Represent]] = {
     "own": own,
     "locations": locations,
     "random_vectors": random_vectors,
+    "relevant": relevant,
+    "whitened": whitened,
 }
 
 

@@ -37,7 +37,7 @@ def test_a_measured_card_gives_hours_and_none_gives_none(params, pictures, capsy
     rows = [line.split("|")[1:-1] for line in told.splitlines() if line.startswith("| tiny")]
     assert [row[0].strip() for row in rows] == ["tiny, avsl, 56 px", "tiny, embedder, 56 px"]
     assert all(float(row[1].replace(",", "")) > 0 for row in rows)
-    (card,) = read_cards()
+    ((card,), _) = read_cards()
     assert card.kinds.keys() == {row[0].strip() for row in rows}
     assert all(each.step_ms > 0 and each.alone_ms > 0 and each.search_ms > 0 for each in card.kinds.values())
     planned = plan_of(capsys)
@@ -71,10 +71,24 @@ def test_a_few_steps_tell_nothing_of_a_gpu_and_are_not_taken(params, capsys, mon
     assert [line for line in lines if line.startswith("GPU hours  not measured on any card")]
 
 
+@pytest.mark.parametrize("content", ["name: [", "- a\n", "name: Card 2\nkindz: {}\n", "a: \xff"])
+def test_a_card_that_cannot_be_read_is_named_and_the_others_count(params, capsys, content):
+    (params / "cards" / "card_2.yaml").unlink(missing_ok=True)
+    write_card(card_of("Card 1", 200, {"one": Measured(1.0, 1.0, 1.0, 1.0)}))
+    (params / "cards" / "card_2.yaml").write_bytes(content.encode("latin-1"))
+    cards, (fault,) = read_cards()
+    assert "Card 1" in [card.name for card in cards]
+    assert "params/cards/card_2.yaml" in fault and "\n" not in fault
+    assert main(["plan", "--scale", "mini", "--tables", "diml_1", "--no-measure"]) == 1
+    told = capsys.readouterr()
+    assert told.err == f"lookalike: {fault}\n"
+    assert "left out" in told.out
+
+
 def test_measuring_again_keeps_the_other_kinds(params):
     write_card(card_of("Card 1", 200, {"one": Measured(1.0, 1.0, 1.0, 1.0), "two": Measured(2.0, 2.0, 2.0, 2.0)}))
     write_card(card_of("Card 1", 200, {"two": Measured(3.0, 3.0, 3.0, 3.0)}))
-    (card,) = read_cards()
+    ((card,), _) = read_cards()
     assert {kind: values.step_ms for kind, values in card.kinds.items()} == {"one": 1.0, "two": 3.0}
 
 

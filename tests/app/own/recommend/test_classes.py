@@ -1,5 +1,6 @@
 """Whole classes are held out by a rule that knows their names alone, and a folder too small is refused in a line."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,23 @@ def test_other_forms_are_refused(tmp_path):
     write(tmp_path / "a", NAMES)
     with pytest.raises(ValueError, match="3 pictures per class: at least 4 are needed"):
         read_classes(tmp_path / "a", most=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a\rb", r"path 'a\\rb/0\.png': lists hold neither a backslash nor a carriage return; rename it"),
+        ("a\\b", r"path 'a\\\\b/0\.png': lists hold neither"),
+    ],
+)
+def test_a_class_that_no_list_holds_as_it_is_called_is_refused_before_anything_is_written(tmp_path, name, said):
+    with pytest.raises(ValueError, match=said):
+        read_classes(write(tmp_path / "a", [*NAMES, name]))
+
+
+def test_a_folder_that_no_overlay_names_as_it_is_called_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match=r"a\\udcff'?: the name is no UTF-8, which files are written in; rename it"):
+        read_classes(write(tmp_path / os.fsdecode(b"a\xff"), NAMES))
 
 
 @pytest.mark.parametrize("most", [None, 4])

@@ -2,13 +2,18 @@
 
 import json
 import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from lookalike.app.own.recommend.report import Report, read_row
-from lookalike.app.own.recommend.training import Way
+from lookalike.app.own.recommend.classes import Classes
+from lookalike.app.own.recommend.report import Report, _next_lines, read_row
+from lookalike.app.own.recommend.training import Network, Way, Work, works_of
 from lookalike.app.own.recommend.verdict import recommend
 from lookalike.base.files import write_json
 from lookalike.workflow.plan.plan import Plan
@@ -41,6 +46,13 @@ def test_the_page_shows_answer_rows_and_what_was_not_tried_and_needs_no_other_fi
         assert words in shown
 
 
+def test_a_network_that_cannot_be_used_stands_among_what_was_not_tried(report):
+    broken = replace(report, unusable={"resnet18": "weights x.pth: cannot be read"})
+    assert "Not tried: resnet18: weights x.pth: cannot be read." in broken.text()
+    assert "Not tried: resnet18: weights x.pth: cannot be read." in broken.page()
+    assert broken.data()["not_tried"]["resnet18"] == "weights x.pth: cannot be read"
+
+
 def test_the_lines_mark_the_recommended_row_and_name_the_reference(report):
     lines = report.text().splitlines()
     assert lines[0] == report.recommendation.sentence
@@ -59,6 +71,35 @@ def test_the_data_are_json_with_every_number(report):
     assert against["untrained"] == {}
     assert against["ProxyAnchor"]["R@1"]["verdict"] == "higher"
     assert against["ProxyAnchor"]["R@1"]["low"] < 10 < against["ProxyAnchor"]["R@1"]["high"]
+
+
+@pytest.mark.parametrize(
+    ("called", "typed"),
+    [
+        ("-photos", "./-photos"),
+        ("Tee & Kanne", "'Tee & Kanne'"),
+        ("a\nb`c", r"$'a\x0ab\x60c'"),
+        ("groceries:x", "./groceries:x"),
+    ],
+)
+def test_lines_to_be_pasted_name_the_folder_as_a_shell_takes_it(tmp_path, monkeypatch, called, typed):
+    for name in ("0.png", "1.png"):
+        (tmp_path / called / "a").mkdir(parents=True, exist_ok=True)
+        (tmp_path / called / "a" / name).touch()
+    monkeypatch.chdir(tmp_path)
+    classes = Classes(Path(called), pd.DataFrame(), False, (), (), None)
+    network = Network("tiny", {"name": "tiny", "weights": None}, {"resize_px": 32, "crop_px": 24})
+    (work,) = works_of(classes, [network], size_px=24)
+    rows = pd.DataFrame({"path": ["a/0.png", "a/1.png"], "label": [1, 1], "role": "test"})
+    monkeypatch.setattr("lookalike.app.own.recommend.report.read_manifest", lambda path: rows)
+    plan = SimpleNamespace(datasets={"pictures": SimpleNamespace(root=tmp_path / called)})
+    monkeypatch.setattr(Work, "plan", lambda self: plan)
+    search, _ = _next_lines(work, untrained())
+    assert f" --in {typed} --out" in search
+    assert len(search.splitlines()) == 1
+    script = f"printf '%s\\0' {search}"
+    words = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout.decode().split("\0")
+    assert (tmp_path / words[words.index("--in") + 1]).resolve() == (tmp_path / called)
 
 
 def test_a_row_holds_percent_by_seed_and_class_with_its_costs(tmp_path):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lookalike.app.own.recommend.verdict import Case, recommend
-from recommended_rows import matched, row, untrained
+from recommended_rows import mapped, matched, row, untrained
 
 
 def test_a_trained_row_that_is_decidedly_better_is_recommended_with_its_interval():
@@ -46,6 +46,19 @@ def test_structural_matching_is_recommended_only_where_it_is_decidedly_better():
     assert open_.notes[0].startswith(
         "Structural matching adds 1.0 points of R@1 to untrained (net), which is not decided"
     )
+
+
+@pytest.mark.parametrize(("spread", "known"), [(0.5, "decidedly so"), (8, "not decidedly so")])
+def test_a_linear_map_costs_nothing_at_query_time_and_is_taken_where_it_is_best(spread, known):
+    rows = [untrained(spread=spread), mapped(spread=spread), matched(52.0, spread=spread)]
+    found = recommend([*rows, row("ProxyAnchor", 50.0)])
+    assert found.row is found.reference is rows[1]
+    assert found.sentence.startswith(
+        "Take the untrained features of net after relevant component analysis (RCA): R@1 53.0 %"
+    )
+    assert found.notes[0] == f"RCA adds 3.0 points of R@1 to untrained (net), {known}."
+    slower = recommend([rows[0], rows[1], matched(53.05, spread=spread), row("ProxyAnchor", 50.0)])
+    assert (slower.row.map, slower.reference.structural) == ("rca", True)
 
 
 def test_too_few_classes_to_decide_say_which_difference_could_be_told():

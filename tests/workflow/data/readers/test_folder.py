@@ -196,6 +196,39 @@ def test_unlabelled_folders_hold_pictures_of_no_class_at_any_depth(tmp_path, tou
     assert labelled.equals(read_layout(FOLDER, tmp_path))
 
 
+LINKS = {
+    "back to its folder": {"new/all": "."},
+    "back to a folder above it": {"new/may/up": ".."},
+    "two folders at each other": {"new/may/june": "../june", "new/june/may": "../may"},
+    "to nothing": {"new/gone": "nowhere"},
+}
+
+
+@pytest.mark.parametrize("links", LINKS.values(), ids=LINKS)
+def test_links_that_lead_in_a_circle_are_followed_once(tmp_path, touch, links):
+    touch(tmp_path, [*CLASSES, "new/0.jpg", "new/may/1.jpg", "new/june/2.jpg"])
+    for place, target in links.items():
+        (tmp_path / place).symlink_to(target)
+    frame = read_layout({**FOLDER, "unlabelled": ["new"]}, tmp_path)
+    found = {os.path.realpath(tmp_path / path) for path in frame.loc[frame["role"] == "unlabelled", "path"]}
+    assert found == {str(tmp_path.resolve() / "new" / name) for name in ("0.jpg", "may/1.jpg", "june/2.jpg")}
+    assert (frame["role"] == "unlabelled").sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "first"),
+    [("new/y", "x", "new/y/0.jpg"), ("new/y.jpg", "x/0.jpg", "new/x/0.jpg"), ("more/y", "../new/x", "more/y/0.jpg")],
+)
+def test_an_unlabelled_picture_that_links_lead_to_counts_once_and_a_remark_says_so(
+    tmp_path, touch, link, target, first
+):
+    touch(tmp_path, [*CLASSES, "new/x/0.jpg", "more/1.jpg"])
+    (tmp_path / link).symlink_to(target)
+    frame = read_layout({**FOLDER, "unlabelled": ["new", "more"]}, tmp_path)
+    assert (frame["role"] == "unlabelled").sum() == 2
+    assert frame.attrs["remarks"] == [f"1 unlabelled picture met again by a link and taken once; the first is {first}"]
+
+
 @pytest.mark.parametrize("roles", [("train", "test"), ("train", "query", "gallery"), ("train", "query"), ("query",)])
 def test_unlabelled_folders_stand_beside_roles(tmp_path, touch, roles):
     touch(tmp_path, [f"{role}/{name}/0.jpg" for role in roles for name in "xy"] + ["new/0.jpg"])
@@ -254,3 +287,42 @@ def test_a_broken_hierarchy_is_refused(tmp_path, touch, table, message):
     (tmp_path / "hierarchy.csv").write_text(table)
     with pytest.raises(ValueError, match=message):
         read_layout(FOLDER, tmp_path)
+
+
+SPREADSHEET = "class_id,name,kind\n1,caf\u00e9,red\n2,owl,blue\n"
+SAVED = {
+    "as Excel does by itself": (
+        SPREADSHEET.encode("cp1252"),
+        r"is not UTF-8 text: .*; save it in UTF-8 \(Excel: `CSV U",
+    ),
+    "as Unicode text": (SPREADSHEET.encode("utf-16"), "is not UTF-8 text: .*; save it in UTF-8"),
+    "as that without its mark": (
+        "class_id,name,kind\n1,a,b\n".encode("utf-16-le"),
+        "is not UTF-8 text: it holds a zero",
+    ),
+    "as Excel of another country does": (SPREADSHEET.replace(",", ";").encode(), "';' parts its cells; put a comma in"),
+    "with tabs": (SPREADSHEET.replace(",", "\t").encode(), r"'\\t' parts its cells; put a comma in place of each"),
+    "with a cell too many": (SPREADSHEET.replace("red", "red,").encode(), "line 2: 4 cells, not the 3 of line 1"),
+    "with a cell too few": (SPREADSHEET.replace(",blue", "").encode(), "line 3: 2 cells, not the 3 of line 1"),
+    "with an open quotation mark": (SPREADSHEET.replace("owl", '"owl').encode(), "is a quotation mark left open"),
+    "with a level twice": (
+        SPREADSHEET.replace("kind", "kind,kind").encode(),
+        "line 2: 3 cells|column 'kind' stands tw",
+    ),
+    "empty": (b"", "must have the columns class_id, a name and levels"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), SAVED.values(), ids=SAVED)
+def test_a_hierarchy_as_spreadsheets_save_it_is_refused_with_file_and_remedy(tmp_path, touch, content, message):
+    touch(tmp_path, ["caf\u00e9/0.jpg", "owl/0.jpg"])
+    (tmp_path / "hierarchy.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^{tmp_path}/hierarchy\.csv.*{message}") as refused:
+        read_layout(FOLDER, tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_hierarchy_in_utf_8_is_read_with_a_mark_lines_of_windows_and_blank_ones(tmp_path, touch):
+    touch(tmp_path, ["caf\u00e9/0.jpg", "owl/0.jpg"])
+    (tmp_path / "hierarchy.csv").write_bytes(SPREADSHEET.replace("\n", "\r\n\r\n").encode("utf-8-sig"))
+    assert read_layout(FOLDER, tmp_path)["coarse_kind"].tolist() == [1, 0]

@@ -14,6 +14,8 @@ import yaml
 from lookalike.app.own.step_cost import Kind
 from lookalike.base.files import replacing
 from lookalike.base.paths import project_root
+from lookalike.base.text import one_line
+from lookalike.workflow.settings.files import yaml_text
 from lookalike.workflow.settings.layers import Tree
 from lookalike.workflow.settings.model import checked
 from lookalike.workflow.settings.start import MeasuredCard
@@ -59,18 +61,18 @@ class Card:
         return "cuda" in self.versions
 
 
-def read_cards() -> list[Card]:
-    """All committed measurements.
-
-    Raises:
-        ValueError: naming file and key, for one that is against its schema.
-    """
-    cards = []
+def read_cards() -> tuple[list[Card], list[str]]:
+    """All measurements that are kept, and of each file that cannot be read why not, with file and key."""
+    cards, faults = list[Card](), list[str]()
     for path in sorted((project_root() / FOLDER).glob("*.yaml")):
-        content = _content(path)
+        try:
+            content = _content(path)
+        except ValueError as error:
+            faults.append(f"{error}; `lookalike measure` makes such a file anew once it is removed")
+            continue
         kinds = {kind: Measured(**values) for kind, values in content.pop("kinds").items()}
         cards.append(Card(**content, kinds=kinds))
-    return cards
+    return cards, faults
 
 
 def write_card(card: Card) -> Path:
@@ -80,9 +82,7 @@ def write_card(card: Card) -> Path:
     before: Tree = _content(path) if path.is_file() else {"kinds": {}}
     kinds = {**before["kinds"], **{kind: asdict(values) for kind, values in card.kinds.items()}}
     with replacing(path) as temporary:
-        temporary.write_text(
-            yaml.safe_dump({**asdict(card), "kinds": dict(sorted(kinds.items()))}, sort_keys=False), encoding="utf-8"
-        )
+        temporary.write_text(yaml_text({**asdict(card), "kinds": dict(sorted(kinds.items()))}), encoding="utf-8")
     return path
 
 
@@ -103,8 +103,12 @@ def card_of(name: str, steps: int, kinds: Mapping[Kind, Measured]) -> Card:
 
 def _content(path: Path) -> Tree:
     """What a file says now: unlike parameters it may have been written by this process."""
-    content: Tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return checked(MeasuredCard, content, str(path.relative_to(project_root()))).dump()
+    name = str(path.relative_to(project_root()))
+    try:
+        content: Tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"{name}: {one_line(str(error))}") from None
+    return checked(MeasuredCard, content, name).dump()
 
 
 def _slug(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,12 +71,15 @@ class Training:
         return (self.steps or 0) * cost.of(self.settings.batch_size)
 
 
-def print_plan(plan: Plan, *, measure: bool) -> None:
+def print_plan(plan: Plan, *, measure: bool) -> int:
     """Print jobs, steps and disk, then hours.
 
     Args:
         plan: of the call.
         measure: whether to measure a step of each kind of training that has not finished yet.
+
+    Returns:
+        How many files of cards cannot be read, which are told.
 
     Raises:
         ValueError: naming recipe and data set, if the pictures cannot fill a batch of the recipe.
@@ -84,7 +88,11 @@ def print_plan(plan: Plan, *, measure: bool) -> None:
     _print_jobs(plan)
     _print_table(plan, trainings)
     _print_disk(plan, trainings)
-    _print_hours(plan, trainings, measure=measure)
+    cards, faults = read_cards()
+    for fault in faults:
+        print(f"lookalike: {fault}", file=sys.stderr)
+    _print_hours(plan, trainings, cards, measure=measure)
+    return len(faults)
 
 
 def _trainings(plan: Plan) -> list[Training]:
@@ -180,7 +188,7 @@ def _decoded(sizes: Decoded, limit_gb: float, folder: str) -> str:
     return f"{text} (`decoded_gb` {limit_gb:g} for each split and view; {folder}/decoded may be deleted at any time)"
 
 
-def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) -> None:
+def _print_hours(plan: Plan, trainings: Sequence[Training], told: Sequence[Card], *, measure: bool) -> None:
     finished = {
         (each.recipe, each.dataset): finished_seconds(plan.folder, each.recipe, each.dataset) for each in trainings
     }
@@ -204,7 +212,6 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], *, measure: bool) ->
             costs = _measure_kinds(open_, *here)
             seconds = sum(each.seconds(costs[kind_of(each.settings)]) for each in open_)
             _print_fact("time", f"{human_seconds(seconds)} for the steps of {rest}, one after the other, on {here[1]}")
-    told = read_cards()
     countable = open_ and all(each.steps is not None for each in open_)
     if not any(card.is_gpu for card in told):
         _print_fact("GPU hours", "not measured on any card; `lookalike measure` does so" if open_ else "none")

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lookalike.base.checks import require_utf8
 from lookalike.base.text import counted
+from lookalike.workflow.data.manifest import check_listable
 from lookalike.workflow.data.readers import folder as layout
 from lookalike.workflow.settings.datasets import Dataset
 
@@ -103,7 +105,9 @@ def read_classes(folder: Path, *, most: int | None = None) -> Classes:
         raise ValueError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}")
     if most is not None and most < FEWEST_PICTURES:
         raise ValueError(f"{most} pictures per class: at least {FEWEST_PICTURES} are needed")
+    require_utf8(str(folder.resolve()))
     rows = layout.read(Dataset(title=str(folder), layout="folder"), folder)
+    check_listable(rows["path"])
     remarks = tuple(rows.attrs["remarks"])
     by_folder = folders_say_roles(rows)
     too_small: tuple[str, ...] = ()

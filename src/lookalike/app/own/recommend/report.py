@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
+from lookalike.app.own.arguments import UNTRAINED as UNTRAINED_MODEL
 from lookalike.app.own.arguments import check_request
 from lookalike.app.own.recommend.classes import Classes, read_classes
 from lookalike.app.own.recommend.schedule import Schedule
 from lookalike.app.own.recommend.training import (
+    AT_ONCE,
     DATASET,
     GOES_ON,
+    STRUCTURAL,
     UNTRAINED,
     Way,
     Work,
     measure_untrained,
     networks_at_hand,
+    tell,
     train,
+    usable,
     works_of,
 )
 from lookalike.app.own.recommend.verdict import (
@@ -39,7 +43,7 @@ from lookalike.app.own.recommend.verdict import (
 )
 from lookalike.base.files import read_json, write_json, write_text
 from lookalike.base.paths import project_root
-from lookalike.base.text import aligned, counted, human_seconds
+from lookalike.base.text import aligned, counted, human_seconds, in_shell
 from lookalike.metrics.names import REPORTED
 from lookalike.workflow.data.manifest import read_manifest
 from lookalike.workflow.data.roles import LEFT_OUT, queries_without_positive
@@ -57,6 +61,7 @@ from lookalike.workflow.running.records import decided_by
 
 SIZE_PX, SIZE_PX_GPU = 128, 224
 PAGE = "recommendation.html"
+FITTED = "fitted.safetensors"  # what the printed lines call a fitted network
 HEADING = ("row", "network", "R@1", "difference", "MAP@R", "difference", "ms per query", "training, min")
 
 
@@ -94,6 +99,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
     return Row(
         way.label,
         network,
+        map=way.map,
         trained=settings.train.loss is not None,
         structural=settings.evaluate.scoring.name == "structural_matching",
         of_classes=values,
@@ -105,7 +111,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
             "seeds": " ".join(map(str, seeds)),
             "runs": " ".join(str(file.relative_to(results / "metrics").with_suffix("")) for file in files),
             **{name: " ".join(dict.fromkeys(str(each.get(name)) for each in made_by)) for name in ("settings", "code")},
-            "made by": f"snakemake --cores all {' '.join(map(_shown, files))} --configfile {_shown(overlay)}",
+            "made by": f"snakemake --cores all {' '.join(map(_typed, files))} --configfile {_typed(overlay)}",
         },
     )
 
@@ -120,6 +126,7 @@ class Report:
         not_tried: by row, why.
         terms: how it was done, a sentence each.
         lines: of a shell, what to do next.
+        unusable: networks at hand that could not be used, each with why.
     """
 
     folder: str
@@ -127,6 +134,7 @@ class Report:
     not_tried: Mapping[str, str]
     terms: Sequence[str]
     lines: Sequence[str]
+    unusable: Mapping[str, str] = field(default_factory=dict)
 
     def page(self) -> str:
         """As the page of a table."""
@@ -163,7 +171,7 @@ class Report:
             "recommended": _as_data(Compared(found.row, {})),
             "reference": _as_data(Compared(found.reference, {})),
             "rows": [_as_data(each) for each in found.compared],
-            "not_tried": dict(self.not_tried),
+            "not_tried": {**self.unusable, **self.not_tried},
             "terms": list(self.terms),
             "next": list(self.lines),
         }
@@ -183,18 +191,21 @@ class Report:
                 "expected to be wrong."
             )
         by_reason: dict[str, list[str]] = {}
-        for label, why in self.not_tried.items():
+        for label, why in {**self.unusable, **self.not_tried}.items():
             by_reason.setdefault(why, []).append(label)
         return [*said, *(f"Not tried: {', '.join(labels)}: {why}." for why, labels in by_reason.items())]
 
 
-def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any) -> None:
+def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any) -> int:
     """Measure, print what to take, and write it as a page and JSON.
 
     Args:
         folder: of pictures, with a folder per class.
         out: the page; by default among the results.
         asked: as for `report_of`.
+
+    Returns:
+        How many networks at hand could not be used.
 
     Raises:
         ValueError: as `report_of`, and where the call is stopped.
@@ -209,6 +220,7 @@ def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any)
     write_json(place.with_suffix(".json"), report.data())
     print(report.text())
     print(f"\n{_shown(place)}, {_shown(place.with_suffix('.json'))}")
+    return len(report.unusable)
 
 
 def report_of(
@@ -238,10 +250,18 @@ def report_of(
     check_request(hours=hours, weights=weights, size_px=size_px, cores=cores)
     classes = read_classes(folder, most=pictures_per_class)
     size = (SIZE_PX_GPU if visible_devices() else SIZE_PX) if size_px is None else size_px
-    works = works_of(classes, networks_at_hand(weights, size_px=size), size_px=size)
-    cores = cores or cores_at_hand()
-    for work in works:
-        measure_untrained(work, cores)
+    networks, unusable = usable(networks_at_hand(weights, size_px=size))
+    cores, works = cores or cores_at_hand(), []
+    for work in works_of(classes, networks, size_px=size):
+        try:
+            measure_untrained(work, AT_ONCE, cores)
+            tell(_at_once(work))
+            measure_untrained(work, [STRUCTURAL], cores)
+            works.append(work)
+        except ValueError as error:
+            unusable[work.network.name] = str(error)
+    if not works:
+        raise ValueError("; ".join(f"{name}: {why}" for name, why in unusable.items()))
     schedule = train(works, hours, until, cores)
     rows = [
         read_row(work.plan(), work.results, way, network=work.network.name, seeds=[0], overlay=work.file)
@@ -258,12 +278,22 @@ def report_of(
     found = recommend(rows)
     lines = _next_lines(next(each for each in works if each.network.name == found.row.network), found.row)
     if found.case in (Case.UNDECIDED, Case.NOT_TRAINED):
-        options = [*(f"--weights {shlex.quote(each)}" for each in weights), f"--hours {4 * hours:g}"]
+        options = [*(f"--weights {in_shell(each)}" for each in weights), f"--hours {4 * hours:g}"]
         options += [f"--pictures-per-class {pictures_per_class}"] * (pictures_per_class is not None)
         options += [f"--size {size_px}"] * (size_px is not None)
-        lines.append(f"lookalike recommend {shlex.quote(str(folder))} {' '.join(options)}")
+        lines.append(f"lookalike recommend {in_shell(folder)} {' '.join(options)}")
     terms = _terms(classes, works, schedule, hours)
-    return Report(str(folder), found, schedule.left_out, terms, lines), project_root() / "results" / first.folder
+    report = Report(str(folder), found, schedule.left_out, terms, lines, unusable)
+    return report, project_root() / "results" / first.folder
+
+
+def _at_once(work: Work) -> str:
+    """A first answer, of what is measured at once."""
+    said = []
+    for way in AT_ONCE:
+        row = read_row(work.plan(), work.results, way, network=work.network.name, seeds=[0], overlay=work.file)
+        said.append(f"{way.label} {row.mean():.1f}")
+    return f"{work.network.name}, R@1 in percent: {', '.join(said)}"
 
 
 def _terms(classes: Classes, works: Sequence[Work], schedule: Schedule, hours: float) -> list[str]:
@@ -280,7 +310,10 @@ def _terms(classes: Classes, works: Sequence[Work], schedule: Schedule, hours: f
         )
     if alone:
         said.append(f"{alone:,} of {queries:,} queries are in no metric: no other picture of their class is searched.")
-    said.append(f"Networks at hand: {networks}; each untrained, by cosine and with structural matching (DIML).")
+    said.append(
+        f"Networks at hand: {networks}; each untrained: as it is, whitened, after relevant component analysis (RCA) of "
+        "the training classes, and with structural matching (DIML)."
+    )
     if budget is None:
         return [*said, f"Nothing was trained: no method fits {human_seconds(3600 * hours)}, of 2 seeds of 100 batches."]
     said.append(
@@ -295,17 +328,24 @@ def _terms(classes: Classes, works: Sequence[Work], schedule: Schedule, hours: f
 def _next_lines(work: Work, row: Row) -> list[str]:
     """What can be typed next with the recommended row: a search, and an explanation of two pictures of a class."""
     folder, rows = work.classes.folder, read_manifest(work.manifest)
-    if row.trained:
-        name, options = f"{row.origin['recipe']}@{DATASET}", f"--configfile {shlex.quote(_shown(work.file))}"
+    before = []
+    if row.map:
+        name, options = FITTED, ""
+        network, size = in_shell(work.network.model.removeprefix(UNTRAINED_MODEL)), work.network.view["crop_px"]
+        fitted = f"--network {network} --map {row.map} --size {size} --out {FITTED}"
+        before = [f"lookalike fit {_typed(folder.resolve())} {fitted}"]
+    elif row.trained:
+        name, options = f"{row.origin['recipe']}@{DATASET}", f"--configfile {_typed(work.file)}"
     else:
-        name, options = shlex.quote(work.network.model), f"--size {work.network.view['crop_px']}"
+        name, options = in_shell(work.network.model), f"--size {work.network.view['crop_px']}"
     held_out = rows[rows["role"].isin(("test", "query"))]
     pictures = project_root() / work.plan().datasets[DATASET].root
-    query, match = (_quoted(pictures / path) for path in held_out["path"].iloc[:2])
+    query, match = (_typed((pictures / path).resolve()) for path in held_out["path"].iloc[:2])
     by, method = (" --by structure", " --method structure") if row.structural else ("", "")
     return [
-        f"lookalike search {name} {query} --in {_quoted(folder)} --out found.html{by} {options}",
-        f"lookalike explain {name} {query} {match} --out why{method} {options}",
+        *before,
+        f"lookalike search {name} {query} --in {_typed(folder.resolve())} --out found.html{by} {options}".rstrip(),
+        f"lookalike explain {name} {query} {match} --out why{method} {options}".rstrip(),
     ]
 
 
@@ -350,8 +390,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _quoted(path: Path) -> str:
-    return shlex.quote(_shown(path.resolve()))
+def _typed(path: Path) -> str:
+    """A path in a line to be pasted."""
+    return in_shell(Path(_shown(path)))
 
 
 def _shown(path: Path) -> str:

@@ -7,17 +7,16 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-import yaml
 from torchvision import models
 
-from lookalike.app.own.arguments import SHIPPED, check_size, given_weights
+from lookalike.app.own.arguments import MAPS, SHIPPED, check_size, given_weights
 from lookalike.app.own.arguments import UNTRAINED as UNTRAINED_MODEL
 from lookalike.app.own.models import CROP_PX, RESIZE_PX, last_map
 from lookalike.app.own.picture_files import pictures_in
@@ -27,7 +26,7 @@ from lookalike.app.own.step_cost import kind_of, step_cost
 from lookalike.base.checks import require_known
 from lookalike.base.files import read_json, write_json, write_text
 from lookalike.base.paths import project_root
-from lookalike.base.text import counted
+from lookalike.base.text import counted, error_line, one_line
 from lookalike.models.backbones import BACKBONES, Trunk, build_network
 from lookalike.workflow.data.checksums import weights_digest
 from lookalike.workflow.data.manifest import read_manifest
@@ -40,13 +39,15 @@ from lookalike.workflow.running.devices import visible_devices
 from lookalike.workflow.running.ending import Terminated
 from lookalike.workflow.running.machine import job_device
 from lookalike.workflow.settings.call import Configuration
-from lookalike.workflow.settings.files import read
+from lookalike.workflow.settings.files import read, yaml_text
 from lookalike.workflow.settings.layers import Tree, merge
 
 DATASET = "pictures"
+RCA, WHITENING = MAPS
 BATCH, GROUP = 40, 20  # pictures of a batch, the comparison's own; a smaller one is a multiple of what samplers draw
 PER_CLASS = 4
 EPOCH = 50  # batches
+LONGEST = 100  # letters of a name that a file's name bears, which has at most 255 bytes
 STARTING_S = 2.0  # of a job, beside what it does
 GOES_ON = "the same line goes on from there"
 TINY = "tiny"  # the project's own, which has learned from drawings: of photographs it is measured if it is asked for
@@ -55,18 +56,28 @@ CACHED = ("resnet50", "resnet18")  # looked for where torchvision keeps its weig
 
 
 class Way(NamedTuple):
-    """A row before it is measured: its label, and the name of its recipe."""
+    """A row before it is measured.
+
+    Attributes:
+        label: of the row.
+        recipe: its name.
+        map: that ``lookalike fit`` fits for it, empty for none.
+    """
 
     label: str
     recipe: str
+    map: str = ""
 
 
-# Without training: as the last map is averaged, and with structural matching of its places (a point of the sweep
-# `untrained_features`).
-UNTRAINED = (
+# Without training: as the last map is averaged, after a linear map in closed form, and with structural matching of its
+# places (a point of the sweep `untrained_features`), which takes longest.
+AT_ONCE = (
     Way("untrained", "untrained"),
-    Way("untrained + structural matching", "untrained_features_diml_at_g_4"),
+    Way("whitened", "untrained_whitened", WHITENING),
+    Way("RCA", "untrained_relevant", RCA),
 )
+STRUCTURAL = Way("untrained + structural matching", "untrained_features_diml_at_g_4")
+UNTRAINED = (*AT_ONCE, STRUCTURAL)
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class Network:
     @property
     def slug(self) -> str:
         """Its name as a part of names of files."""
-        return re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
+        return slug(self.name)
 
 
 @dataclass(frozen=True)
@@ -142,10 +153,11 @@ class Work:
         view = self.network.view
         train: Tree = {"backbone": self.network.backbone, "batch_size": self.batch}
         train |= {"image": view, "test_image": view}
+        title = one_line(str(self.classes.folder)) or DATASET
         overlay: Tree = {
             "name": self.name,
-            "title": f"{self.classes.folder.resolve().name}, {self.network.name}, {view['crop_px']} px",
-            "datasets": {DATASET: {"title": str(self.classes.folder), **self.classes.specification(links)}},
+            "title": f"{one_line(self.classes.folder.resolve().name)}, {self.network.name}, {view['crop_px']} px",
+            "datasets": {DATASET: {"title": title, **self.classes.specification(links)}},
             "recipe": {"train": train},
             "tables": ["comparison"],
             "tracking": False,
@@ -175,7 +187,7 @@ class Work:
         Raises:
             ValueError: if it fails; it has said why.
         """
-        write_text(self.file, yaml.safe_dump(self.overlay(budget), sort_keys=False, allow_unicode=True))
+        write_text(self.file, yaml_text(self.overlay(budget)))
         targets = [f"results/{self.name}/{file}" for file in files]
         call = [sys.executable, "-m", "snakemake", *targets, "--cores", str(cores)]
         call += ["--resources", f"gpu={max(1, len(visible_devices()))}", "--configfile", str(self.file)]
@@ -221,6 +233,19 @@ def networks_at_hand(given: Sequence[str], *, size_px: int) -> list[Network]:
     return [*found.values(), *(each for each in others if each.name not in named)]
 
 
+def usable(networks: Sequence[Network]) -> tuple[list[Network], dict[str, str]]:
+    """Networks whose weights can be read, and by the name of each other one why not, as of a broken download."""
+    found, refused = list[Network](), dict[str, str]()
+    for network in networks:
+        try:
+            Trunk(**network.backbone)
+            found.append(network)
+        except (OSError, ValueError) as error:
+            refused[network.name] = error_line(error)
+            tell(f"{network.name} is left out: {refused[network.name]}")
+    return found, refused
+
+
 def _backbone(name: str, weights: str) -> dict[str, Any]:
     stages = {} if name in BACKBONES else {"stages": [last_map(build_network(name))]}
     return {"name": name, "weights": weights, "batch_norm": "frozen", **stages}
@@ -231,20 +256,25 @@ def _is_cached(name: str) -> bool:
     return (Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]).is_file()
 
 
+def slug(name: str) -> str:
+    """A name as a part of names of files."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:LONGEST]
+
+
 def works_of(classes: Classes, networks: Sequence[Network], *, size_px: int) -> list[Work]:
     """The work on some classes, by network: of the same pictures and options always the same, so that a killed call
     goes on.
     """
     asked = f"{classes.folder.resolve()} {classes.most} {size_px} {pictures_in(classes.folder)}"
     digest = hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    slug = re.sub(r"[^a-z0-9]+", "_", classes.folder.resolve().name.lower()).strip("_")
-    return [Work(classes, each, f"own_{slug or 'pictures'}_{digest}") for each in networks]
+    folder = f"own_{slug(classes.folder.resolve().name) or 'pictures'}_{digest}"
+    return [Work(classes, each, folder) for each in networks]
 
 
-def measure_untrained(work: Work, cores: int) -> None:
+def measure_untrained(work: Work, ways: Sequence[Way], cores: int) -> None:
     """Score a network as it is. What is there is not asked for again: a budget of trainings is none of it."""
     plan = work.plan()
-    files = [result_file(plan, "evaluation", way.recipe, DATASET, 0) for way in UNTRAINED]
+    files = [result_file(plan, "evaluation", way.recipe, DATASET, 0) for way in ways]
     if not all((work.results / file).is_file() for file in files):
         work.make(files, cores=cores)
 
@@ -260,10 +290,9 @@ def train(works: Sequence[Work], hours: float, until: float, cores: int) -> Sche
     """
     work, kept = works[0], project_root() / "results" / works[0].folder / SCHEDULE
     asked: dict[str, Any] = {"hours": hours, "networks": [each.name for each in works]}
-    if kept.is_file() and (before := read_json(kept))["asked"] == asked:
-        schedule = Schedule(Budget(*before["budget"]), before["chosen"], before["left_out"])
-    else:
-        _tell(f"measuring a step of each kind of training from {work.network.name}")
+    schedule = _kept_schedule(kept, asked) if kept.is_file() else None
+    if schedule is None:
+        tell(f"measuring a step of each kind of training from {work.network.name}")
         schedule = fitting(measured(work), until - time.monotonic(), workers=len(visible_devices()) or cores)
         if schedule.budget is None:  # which is not kept: a later call has the untrained rows already, and more time
             return schedule
@@ -273,9 +302,20 @@ def train(works: Sequence[Work], hours: float, until: float, cores: int) -> Sche
     ways = [way for label in schedule.chosen for way in work.methods(plan)[label]]
     files = [result_file(plan, "evaluation", way.recipe, DATASET, seed) for way in ways for seed in range(budget.seeds)]
     said = f"{counted(budget.seeds, 'seed')} of {budget.batches} batches each"
-    _tell(f"training {', '.join(schedule.chosen)}: {said}")
+    tell(f"training {', '.join(schedule.chosen)}: {said}")
     work.make(files, budget, cores=cores)
     return schedule
+
+
+def _kept_schedule(file: Path, asked: Mapping[str, Any]) -> Schedule | None:
+    """What an earlier call of the same line has chosen, ``None`` of another one; what is no schedule is told."""
+    try:
+        before = read_json(file)
+        same = before["asked"] == asked
+        return Schedule(Budget(*before["budget"]), before["chosen"], before["left_out"]) if same else None
+    except (LookupError, OSError, TypeError, ValueError) as error:
+        tell(f"{file} is no schedule of an earlier call ({error}), methods are chosen anew")
+        return None
 
 
 def measured(work: Work) -> list[Candidate]:
@@ -287,7 +327,7 @@ def measured(work: Work) -> list[Candidate]:
     plan, steps = work.plan(), dict[Any, float]()
     rows = read_manifest(work.manifest)
     pictures = int((~rows["role"].isin(("train", LEFT_OUT))).sum())
-    files = [timing_files(plan, way.recipe, DATASET, 0) for way in UNTRAINED]
+    files = [timing_files(plan, way.recipe, DATASET, 0) for way in (AT_ONCE[0], STRUCTURAL)]
     represented = seconds(work.results / files[0]["evaluate"], "embed_s") or 0.0
     plain, structural = (seconds(work.results / each["evaluate"]) or 0.0 for each in files)
     candidates = []
@@ -328,5 +368,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.terminate()
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """Say how far a call is."""
     print(f"lookalike: {line}", file=sys.stderr, flush=True)

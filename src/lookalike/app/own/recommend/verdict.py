@@ -15,6 +15,7 @@ from lookalike.workflow.report.statistics.decisions import RATES, Decided, decis
 from lookalike.workflow.report.statistics.verdict import Verdict
 
 METRICS = ("R@1", "MAP@R")  # the first decides
+MAPPED = {"rca": "relevant component analysis (RCA)", "whitening": "whitening"}
 CHEAPER = 0.8  # of the milliseconds per query, from which on a row is called cheaper
 Values = NDArray[np.float64]
 
@@ -32,6 +33,7 @@ class Row:
         queries: ``(C,)``, of each class.
         query_ms: milliseconds per query, as measured; ``None`` where it was not.
         training_s: seconds of a training; ``None`` without one.
+        map: linear map in closed form behind the network, empty for none.
         origin: of its numbers: the ``recipe``, and what a page of tables says of them.
     """
 
@@ -43,6 +45,7 @@ class Row:
     queries: Values
     query_ms: float | None = None
     training_s: float | None = None
+    map: str = ""
     origin: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -144,7 +147,7 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
         rest = [each.row for each in trained if each is not best]
         notes = (*_rivals(best.row, rest), *_cost(best.row, free))
         return Recommendation(Case.TRAINED, best.row, reference, ordered, sentence, notes)
-    how = " with structural matching" if free.structural else ""
+    how = " with structural matching" if free.structural else f" after {MAPPED[free.map]}" if free.map else ""
     take = f"Take the untrained features of {free.network}{how}: R@1 {free.mean():.1f} % {held_out}"
     if not trained:
         sentence = f"{take}; nothing was trained, so nothing says whether training would gain."
@@ -182,15 +185,23 @@ def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0], *, ca
 
 
 def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple[str, ...]]:
-    """What to take without training: structural matching only where it is decidedly better."""
+    """What to take without training: structural matching only where it is decidedly better.
+
+    A linear map costs nothing at query time, so it need not be.
+    """
     plain = [
         each
         for each in compared
         if each.row.network == reference.network and not each.row.trained and not each.row.structural
     ]
-    if not reference.structural or not plain or plain[0].verdict == Verdict.LOWER:
+    if reference.map:
+        start = next(each for each in plain if not each.row.map)
+        known = "decidedly" if start.verdict == Verdict.LOWER else "not decidedly"
+        gain = -start.by[METRICS[0]].estimate.mean
+        return reference, (f"{reference.label} adds {gain:.1f} points of R@1 to {start.row.name}, {known} so.",)
+    sibling = max(plain, key=lambda each: each.row.mean(), default=None)
+    if not reference.structural or sibling is None or sibling.verdict == Verdict.LOWER:
         return reference, ()
-    (sibling,) = plain
     gain = -sibling.by[METRICS[0]].estimate.mean
     other = METRICS[1]
     beside = f"; of {other} it is" if sibling.by[other].decision.verdict == Verdict.LOWER else ""

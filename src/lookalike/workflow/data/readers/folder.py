@@ -8,12 +8,14 @@ depth; what `ignore` matches is passed over.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pandas as pd
 
+from lookalike.base.text import counted
 from lookalike.workflow.data.class_names import by_label, in_order, one_form, remarks_on
 from lookalike.workflow.data.hierarchy import OWN
 from lookalike.workflow.data.junk import is_image, is_junk
@@ -26,7 +28,7 @@ def read(specification: Dataset, root: Path) -> pd.DataFrame:
 
     Names are in NFC, without white space around them, and in the order of the numbers in them: 2 comes before 10.
     Folders that hold nothing but one folder are passed through, as an archive's own top folder. ``attrs["remarks"]``
-    are sentences on names that look alike, ``attrs["others"]`` the files that are no pictures by their names.
+    are sentences on names that look alike and on links, ``attrs["others"]`` the files that are no pictures by name.
 
     Raises:
         ValueError: if there is one class only, a class is empty, pictures lie outside of or too deep inside the class
@@ -36,13 +38,27 @@ def read(specification: Dataset, root: Path) -> pd.DataFrame:
     tree = _Tree(root, specification.ignore)
     top, apart = _top(tree, specification.unlabelled)
     frames = [] if top in apart else [_labelled(tree, top, apart, specification)]
-    files = list(dict.fromkeys(file for folder in apart for file in _unlabelled(tree, folder)))
+    files: dict[str, Path] = {}  # by where links lead: a picture that is met twice would count twice
+    again = [
+        file
+        for folder in apart
+        for file in _unlabelled(tree, folder)
+        if files.setdefault(os.path.realpath(file), file) != file
+    ]
     if files:
-        rows = {"path": [tree.name(file) for file in files], "label": NO_LABEL, "role": UNLABELLED, "class_name": ""}
+        rows = {
+            "path": [tree.name(file) for file in files.values()],
+            "label": NO_LABEL,
+            "role": UNLABELLED,
+            "class_name": "",
+        }
         frames.append(pd.DataFrame(rows))
     tree.refuse_idle_patterns()
     whole = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
     remarks = frames[0].attrs.get("remarks", [])
+    if again:
+        met = f"{counted(len(again), 'unlabelled picture')} met again by a link and taken once"
+        remarks = [*remarks, f"{met}; the first is {tree.name(again[0])}"]
     whole.attrs = {"remarks": remarks, "others": [tree.name(path) for path in sorted(tree.others)]}
     return whole
 
@@ -86,12 +102,12 @@ class _Tree:
         self.others |= {each for each in seen if not is_image(each.name) and each.name != OWN and each.name[0] != "."}
         return [entry for entry in seen if is_image(entry.name)]
 
-    def below(self, folder: Path, apart: Sequence[Path] = ()) -> Iterator[Path]:
-        """Pictures of a folder and of those in it, at any depth, but for some folders."""
-        if folder not in apart:
+    def below(self, folder: Path, apart: Sequence[Path] = (), above: frozenset[str] = frozenset()) -> Iterator[Path]:
+        """Pictures of a folder and of those in it, at any depth, but for some folders and links back to one above."""
+        if folder not in apart and (real := os.path.realpath(folder)) not in above:
             yield from self.images(folder)
             for inner in self.folders(folder):
-                yield from self.below(inner, apart)
+                yield from self.below(inner, apart, above | {real})
 
     def refuse_idle_patterns(self) -> None:
         """Raise ``ValueError`` naming the first pattern that no file or folder was ignored by."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
 from lookalike.base.files import read_json, replacing, write_text
-from lookalike.base.text import counted
+from lookalike.base.text import counted, in_markdown
 from lookalike.metrics.names import BEST, REPORTED
 from lookalike.workflow.plan.origin import MIXED, OLDER, OWN_SPLIT, mixed_runs, refuse_mixture
 from lookalike.workflow.plan.reuse import differs
@@ -176,11 +175,11 @@ def paired_words(pairs: Grid) -> str:
 def _markdown_grid(grid: Grid) -> str:
     from tabulate import tabulate
 
-    lines = [[_bold(cell, "**{}**", _escape_markdown) for cell in row.cells] for row in grid.rows]
+    lines = [[_bold(cell, "**{}**", in_markdown) for cell in row.cells] for row in grid.rows]
     for line, row in zip(lines, grid.rows, strict=True):
         line[0] = f"*{line[0]}*" if row.trivial else line[0]
     align = ["left"] * len(grid.header)
-    headers = [_escape_markdown(name) for name in grid.header]
+    headers = [in_markdown(name) for name in grid.header]
     return tabulate(lines, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
@@ -203,7 +202,3 @@ def _bold(cell: Cell, form: str, escape: Callable[[str], str]) -> str:
 
 def _escape(text: str) -> str:
     return text.translate(_LATEX)
-
-
-def _escape_markdown(text: str) -> str:
-    return re.sub(r"([|*~`])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;"))
