@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from lookalike.app.command import main
 from lookalike.workflow.plan.tables import FILE
@@ -72,6 +73,16 @@ def flip(path):
     content[-3] ^= 4
     path.write_bytes(content)
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def write_colours(folder, colours):
+    """A plain picture for each letter, whose colour it names; a pixel of the margin keeps files apart."""
+    folder.mkdir(parents=True)
+    for place, letter in enumerate(colours):
+        level = 25 * (ord(letter) - ord("A"))
+        picture = Image.new("RGB", (40, 40), (level, 255 - level, (7 * level) % 256))
+        picture.putpixel((0, 0), (ord(folder.name), place, 0))
+        picture.save(folder / f"{place}.png")
 
 
 def planned(project):
@@ -253,6 +264,27 @@ def test_pictures_that_move_or_change_are_split_again_and_touched_ones_are_not(c
     monkeypatch.chdir(copy.root)
     assert main(["verify", "results/own"]) == 1
     assert re.search(r"fault  .*class2/3\.png has other bytes than its manifest says", capsys.readouterr().out)
+
+
+def test_classes_added_in_place_move_r_at_1_as_they_should(project):
+    """A test picture is found by its twin of the same colour: what is right can be counted."""
+    file = "results/own/metrics/untrained/pictures/seed0.json"
+    line = f"--cores 2 --resources gpu=1 --configfile own.yaml {file}"
+
+    def r_at_1():
+        assert project.run(line).returncode == 0
+        return json.loads((project.root / file).read_text())["last"]["R@1"]
+
+    pictures = project.root / "pictures"
+    shutil.rmtree(pictures)
+    for name, colours in {"a": "GGHH", "b": "IIJJ", "c": "AACD", "d": "BBEECD"}.items():
+        write_colours(pictures / name, colours)
+    assert r_at_1() == pytest.approx(0.6)  # of c and d: A, B and E have their twins in the same class
+    for name in ("2.png", "3.png"):
+        (pictures / "c" / name).rename(pictures / "d" / f"from_c_{name}")
+    for name in ("e", "f"):
+        write_colours(pictures / name, "FGHI")
+    assert r_at_1() == pytest.approx(0.5)  # of d, e and f: all of d, none of the others
 
 
 def test_a_flipped_bit_is_named_and_nothing_is_computed_from_it(copy, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -74,6 +75,16 @@ def test_a_folder_becomes_a_page_with_a_recommendation_whose_next_lines_run(
     query = next((project.root / "my birds").rglob("*.jpg"))
     trained = f"search 'compared_proxy_anchor@pictures#1' '{query}' --in 'my birds' --configfile '{overlay}' --top 2"
     assert run(trained) == 0
+
+    (other,) = (project.root / "results").rglob("own_*_squeezenet1_1_*.yaml")
+    results = project.root / "results" / other.stem
+    shutil.rmtree(results)
+    results.write_text("a file where this network's results belong")
+    capsys.readouterr()
+    assert run(line) == 1
+    told_again = capsys.readouterr().out
+    assert re.search(r"^Not tried: squeezenet1_1: the workflow has failed, as said above;", told_again, re.MULTILINE)
+    assert told_again.startswith("Take ")  # of the network that is left
 
 
 def test_swapped_pictures_of_equal_size_and_time_are_other_work(project, tmp_path, monkeypatch):
