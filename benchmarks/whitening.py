@@ -3,17 +3,24 @@
 Run ``python benchmarks/whitening.py`` where archives and weights of ``params/overlays/photographs.yaml`` lie in
 data/archives, or in ``--archives FOLDER``: birds, cars and groceries under two networks. Pictures are seen with their
 shorter side at 144 px, cut to the centre of 128; places are averaged. Each half of the classes is mapped by a fit of
-the other, at a shrinkage of 0.2 and at the one that is chosen without a look at the tested half.
+the other, at a shrinkage of 0.2 and at the one that is chosen without a look at the tested half. Before it come the
+seconds that `lookalike fit` and `lookalike recommend` take for 2,000 photographs of cars.
+
+``results/benchmarks/whitening.txt`` is what it has printed.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import torch
 from measure import Finding, conclude, parser, timed
 from torch import Tensor
@@ -38,6 +45,8 @@ WEIGHTS = {  # of each network
 VIEW = View(resize_px=144, crop_px=128)
 SHRINKAGE = 0.2
 OTHER = {"train": "test", "test": "train"}
+PHOTOGRAPHS = 2000
+FIRST_ANSWER_S = 60.0
 Half = tuple[Tensor, Tensor]  # embeddings (N, D) and labels (N,)
 
 
@@ -61,6 +70,15 @@ FOUND = {
 }
 
 
+def unpacked(dataset: str, archives: Path, folder: Path) -> tuple[pd.DataFrame, Path]:
+    """The manifest of a data set and the folder that it was unpacked in."""
+    overlay = project_root() / "params" / "overlays" / "photographs.yaml"
+    about = Plan(configuration(None, [overlay])).datasets[dataset].about
+    about = about.model_copy(update={"archive": str(archives / Path(about.archive).name), "counts": None})
+    root = ensure_data(about, folder / dataset, folder)
+    return read_layout(about, root), root
+
+
 def embedded(dataset: str, network: str, archives: Path, folder: Path) -> dict[str, Half]:
     """Either half of a data set's classes, its pictures seen by a network as it comes.
 
@@ -70,11 +88,7 @@ def embedded(dataset: str, network: str, archives: Path, folder: Path) -> dict[s
         archives: folder of archives and weights.
         folder: that the archive is unpacked in.
     """
-    overlay = project_root() / "params" / "overlays" / "photographs.yaml"
-    about = Plan(configuration(None, [overlay])).datasets[dataset].about
-    about = about.model_copy(update={"archive": str(archives / Path(about.archive).name), "counts": None})
-    root = ensure_data(about, folder / dataset, folder)
-    rows = read_layout(about, root)
+    rows, root = unpacked(dataset, archives, folder)
     backbone = {"name": network, "weights": str(archives / WEIGHTS[network]), "batch_norm": "frozen"}
     embedder = Embedder(backbone, pooling="average", dim=None)
     found = {}
@@ -120,6 +134,36 @@ def findings_of(dataset: str, network: str, halves: Mapping[str, Half]) -> list[
     return found
 
 
+def for_people(archives: Path, folder: Path) -> list[Finding]:
+    """Seconds by the clock, on all cores, of the commands that people call, for a folder of photographs of cars."""
+    rows, root = unpacked("cars", archives, folder)
+    pictures = folder / "photographs"
+    for label, path in rows.sort_values(["label", "path"])[["label", "path"]].head(PHOTOGRAPHS).itertuples(index=False):
+        (pictures / f"{label:03}").mkdir(parents=True, exist_ok=True)
+        (pictures / f"{label:03}" / Path(path).name).symlink_to((root / path).resolve())
+    _, seconds = said_after(["fit", str(pictures), "--out", str(folder / "fitted.safetensors")], "")
+    found = [Finding(f"lookalike fit, {PHOTOGRAPHS} photographs", "s", seconds)]
+    call = ["recommend", str(pictures), "--hours", "0.01", "--out", str(folder / "answer.html")]
+    first, seconds = said_after(call, "RCA")
+    about = f"lookalike recommend, {PHOTOGRAPHS} photographs"
+    found.append(Finding(f"{about}: untrained, whitened, RCA", "s", first, FIRST_ANSWER_S))
+    return [*found, Finding(f"{about}: all that nothing trains", "s", seconds)]
+
+
+def said_after(arguments: list[str], word: str) -> tuple[float, float]:
+    """Seconds until the command has said a word on its standard error, and until it has ended."""
+    began, said = time.monotonic(), 0.0
+    command = [sys.executable, "-m", "lookalike", *arguments]
+    with subprocess.Popen(
+        command, cwd=project_root(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as call:
+        for line in call.stderr or ():
+            said = said or (time.monotonic() - began if line.startswith("lookalike: ") and word in line else 0.0)
+    if call.returncode:
+        raise SystemExit(f"{' '.join(arguments)} has failed")
+    return said, time.monotonic() - began
+
+
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--archives", type=Path, default=project_root() / "data" / "archives", metavar="FOLDER")
@@ -128,6 +172,7 @@ def main() -> None:
     arguments = options.parse_args()
     findings: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
+        findings += for_people(arguments.archives.absolute(), Path(folder))
         for dataset in arguments.datasets:
             for network in arguments.networks:
                 halves = embedded(dataset, network, arguments.archives.absolute(), Path(folder))

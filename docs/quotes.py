@@ -142,6 +142,17 @@ def judged(scale: str, column: str, *verdicts: str) -> str:
     return str(sum(each in verdicts for each in found) if verdicts else len(found))
 
 
+def over_rca(scale: str, *found: str) -> str:
+    """How many trained models of the claims lie so, or at all, against their untrained start after RCA."""
+    sides = [
+        (each["dataset"], each[side], each[f"{side}_over_rca_verdict"])
+        for each in cells(f"{scale}/claims")
+        for side in ("changed", "baseline")
+    ]
+    trained = {each for each in sides if each[-1]}
+    return str(sum(verdict in found for *_, verdict in trained) if found else len(trained))
+
+
 def verdicts(scale: str, name: str) -> str:
     """What became of a claim, where the rule of claims has judged it, and of its rows, with their differences."""
     found = [each for each in comparisons(scale) if each["claim"] == name]
@@ -372,7 +383,7 @@ def explained(columns: str, *rows: list[str]) -> list[list[str]]:
     ]
 
 
-VALUES = (mean, step, average_gain, claim, claims, level, judged, statements, trainings, graph)
+VALUES = (mean, step, average_gain, claim, claims, level, judged, over_rca, statements, trainings, graph)
 TABLES = (gains, means, said, moved, agreements, explained, imports)
 KINDS = {kind.__name__: kind for kind in (*VALUES, *TABLES)}
 

@@ -17,6 +17,14 @@ def test_a_data_set_is_drawn_with_the_classes_that_its_file_states(tmp_path):
     assert len(frame) == 7 * 2
 
 
+def test_a_folder_that_was_not_drawn_is_left_alone(tmp_path):
+    (tmp_path / "birds").mkdir()
+    (tmp_path / "birds" / "mine.png").write_text("mine")
+    with pytest.raises(FileExistsError, match="birds exists and is not an empty folder"):
+        draw(Generator(preset="birds", seed=5, train_classes=3, test_classes=4), tmp_path / "birds")
+    assert (tmp_path / "birds" / "mine.png").read_text() == "mine"
+
+
 def test_an_unknown_preset_is_refused(tmp_path):
     with pytest.raises(ValueError, match="'bird' is unknown; known are birds, vehicles"):
         draw(Generator(preset="bird", seed=0), tmp_path / "birds")

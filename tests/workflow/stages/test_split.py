@@ -10,6 +10,7 @@ from lookalike.workflow.data import read_manifest
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.files import read
+from lookalike.workflow.stages.download import download
 from lookalike.workflow.stages.split import split
 
 TRAIN = {"batch_size": 8, "backbone": {"name": "tiny", "weights": None, "batch_norm": "trained"}}
@@ -138,3 +139,19 @@ def test_equal_pictures_of_two_models_of_cars_are_refused_with_the_key_that_drop
     with pytest.raises(ValueError, match=r"Car e/0\.png: same bytes as .*Car f/9\.png, .*`duplicates: drop`$"):
         made(configured(pictures), street)
     assert (made(configured({**pictures, "duplicates": "drop"}), street)["role"] == "left_out").sum() == 2
+
+
+def test_own_figurines_are_split_as_they_were_drawn_and_drawn_anew_by_another_generator(params, monkeypatch):
+    monkeypatch.chdir(params.parent)
+
+    def drawn(seed):
+        few = {"preset": "birds", "seed": seed, "train_classes": 5, "test_classes": 2, "images_per_class": [4]}
+        about = {"layout": "cub", "generator": few, "classes": {"train": [1, 5], "test": [6, 7]}}
+        config = configured(about)
+        download("street", config=config, archives="archives", threads=2)
+        return made(config, params.parent / "street")
+
+    first, again, other = drawn(7), drawn(7), drawn(8)
+    assert first.equals(again)
+    assert len(first) == len(other) == 7 * 4
+    assert not {*first["sha256"]} & {*other["sha256"]}

@@ -46,11 +46,16 @@ def read_start() -> Start:
     train = merge(general.train, content.train)
     sections = {"embed": {"batch_size": 256, **general.embed}, "evaluate": general.evaluate, "segment": None}
     check_recipe({"train": train, **sections}, FILE)
-    drawn = [each for entry in content.drawn for each in _sets(entry)]
-    return Start(content.weights, drawn, _sets(content.measured_on), train)
+    drawn = [each for entry in content.drawn for each in drawn_sets(entry)]
+    return Start(content.weights, drawn, drawn_sets(content.measured_on), train)
 
 
-def _sets(entry: DrawnSets) -> list[DrawnSet]:
+def drawn_sets(entry: DrawnSets) -> list[DrawnSet]:
+    """An entry's sets, one for each seed.
+
+    Raises:
+        ValueError: for data that are not drawn, and species that a data set of the project shows.
+    """
     known = {name: read(f"params/datasets/{name}.yaml", Dataset) for name in dataset_names()}
     generated = {name: each.generator for name, each in known.items() if each.generator}
     require_known(f"{FILE}, like", entry.like, generated)

@@ -7,6 +7,7 @@ from where the user has them, and are told apart by the hashes in their manifest
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from lookalike.workflow.running.versions import reproduce
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.datasets import Dataset, Generator
 from lookalike.workflow.settings.files import dataset_names, read
-from lookalike.workflow.settings.layers import Tree
+from lookalike.workflow.settings.layers import Tree, canonical
 
 STAGES = "params/stages.yaml"  # which dvc.yaml reads
 DRAWING, FETCHING = "src/figurines", "src/lookalike/workflow/data/download.py"
@@ -36,7 +37,7 @@ def download(dataset: str, *, config: Tree, archives: str, threads: int = 1) -> 
     """
     wanted = Plan(config).datasets[dataset]
     if wanted.own:
-        obtain(wanted.about, Path(wanted.root), Path(archives), Path(wanted.record))
+        obtain(wanted.about, Path(wanted.root), Path(archives), Path(wanted.record), processes=threads)
     else:
         of_dvc("download", dataset, [wanted.record], archives=archives, processes=threads)
 
@@ -70,16 +71,26 @@ def obtain(specification: Dataset, root: Path, archives: Path, record: Path, *, 
 
 
 def draw(generator: Generator, root: Path, *, processes: int = 1) -> None:
-    """Draw a data set of figurines.
+    """Draw a data set of figurines, unless it is there; what another generator has drawn there makes way.
 
     Args:
         generator: preset and seed, and what differs from the preset.
-        root: folder to make.
+        root: folder to make; a file beside it says by what it was drawn.
         processes: that draw at the same time.
+
+    Raises:
+        ValueError: for an unknown preset.
+        FileExistsError: if the folder holds what nothing says to be drawn, which is left alone.
     """
+    drawn, wanted = root.with_name(f".{root.name}.drawn"), canonical(generator.dump())
+    if drawn.is_file() and root.is_dir() and any(root.iterdir()):
+        if drawn.read_text(encoding="utf-8") == wanted:
+            return
+        shutil.rmtree(root)
     others = generator.model_dump(exclude={"preset", "seed"}, exclude_unset=True)
     parameters = replace(preset_named(generator.preset), **others)
     write_figurines(generator.preset, root, seed=generator.seed, parameters=parameters, processes=processes)
+    write_text(drawn, wanted)
 
 
 if __name__ == "__main__":
