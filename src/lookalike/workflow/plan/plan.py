@@ -185,7 +185,7 @@ class Plan(RecipesOnData):
         remarks += as_in_paper_notes(self, pairs)
         found = {(pair.labels[0], pair.changed, key) for pair in pairs for key in besides(self, pair)}
         kinds = [(row.label, kind) for row in rows if (kind := kind_of(row.train))]
-        if self._chosen_rates and kinds:
+        if kinds and (self._chosen_rates or self.rates):
             remarks.append(rates_note(self.rates_of, kinds, self._chosen_rates))
         if any(len(self.halves_of(dataset.name)) > 1 for dataset in self.datasets_of(name)):
             remarks.append(HALVES)

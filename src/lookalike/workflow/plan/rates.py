@@ -201,13 +201,15 @@ def _worded(value: Any) -> str:
 
 
 def rates_note(scale: str, rows: Iterable[tuple[str, Kind]], chosen: Collection[Kind]) -> str:
-    """What a table says of rates that were chosen: for which kinds, and which rows have those of another one.
+    """What a table says of rates that are searched: for which kinds, and which rows have those of another one.
 
     Args:
         scale: whose choices they are.
         rows: label and kind of each.
         chosen: kinds that rates were chosen for.
     """
+    if not chosen:
+        return f"Rates of trunk and head: the scale's, as none are searched yet (params/rates/{scale}.csv)."
     told_apart = Kind._fields if any(kind.size for kind in chosen) else Kind._fields[:2]
     words = [field.removesuffix("_form") for field in told_apart]
     borrowing: dict[str, dict[str, None]] = {}
