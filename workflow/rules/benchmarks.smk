@@ -2,13 +2,13 @@ import os
 import re
 from pathlib import Path
 
-# What a script measures: those modules of the package that it imports. One that simulates verdicts or tries set-ups is no
+# What a script measures: those modules of the package that it imports. One that simulates verdicts, tries set-ups or reads a call is no
 # such script; one that fills ten minutes of a card is for whoever has a card, or calls it small (docs/cost.md), and one that sees
 # photographs for whoever has these.
 IMPORTED = re.compile(r"^from (lookalike\S*) import", re.MULTILINE)
 BENCHMARKS = sorted(
     {*glob_wildcards("benchmarks/{benchmark}.py").benchmark}
-    - {"gpu_day", "measure", "setups", "summary", "verdicts", "whitening"}
+    - {"first_line", "gpu_day", "measure", "setups", "summary", "verdicts", "whitening"}
 )
 
 

@@ -33,8 +33,9 @@ def test_what_is_shown_is_the_recipe_that_runs(capsys, recipe, dataset, scale):
 def test_each_value_names_the_file_and_key_that_state_it(capsys):
     lines = shown(capsys, "compared_margin@figurines_birds").splitlines()
     assert "    name: tiny  # params/scales/mini.yaml, recipe" in lines
-    assert any(line.endswith("# params/rates/mini.csv, embedder, margin") and "head:" in line for line in lines)
     assert any(line.endswith("# params/scales/mini.yaml, embedding_dims") and "dim:" in line for line in lines)
+    lines = shown(capsys, "compared_margin@cub100", "--configfile", "params/overlays/birds.yaml").splitlines()
+    assert any(line.endswith("# params/rates/birds.csv, embedder, margin") and "head:" in line for line in lines)
 
 
 @pytest.mark.parametrize("file", ["1e5", "no", "a: b #c"])

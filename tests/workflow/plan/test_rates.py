@@ -27,9 +27,11 @@ from lookalike.workflow.plan.rates import (
 )
 from lookalike.workflow.report.claims import claim_runs, read_claims
 from lookalike.workflow.report.tables.notes import notes_of, table_notes
+from lookalike.workflow.settings.call import configuration
 from lookalike.workflow.settings.model import checked
 from lookalike.workflow.settings.recipes import Train
 from lookalike.workflow.training.optimiser import decay
+from projects import ROOT
 from trainings import section
 
 RATES = {
@@ -249,9 +251,20 @@ def test_a_table_says_that_its_rates_were_found_and_which_rows_have_those_of_ano
     )
 
 
-def test_a_table_whose_kinds_were_all_tried_says_no_more():
-    (note,) = [note for note in Plan(CONFIG).table("avsl_1").remarks if "held out" in note]
-    assert note.endswith("(params/rates/mini.csv).")
+def test_a_table_whose_kinds_were_all_tried_says_no_more(file):
+    kinds = {each.kind[:2]: each for each in tried(Plan(OVERLAY))}
+    write(
+        file, *(f"{method},{loss},{kinds[method, loss].recipe},pictures,1e-4,3e-3,2,0.5,yes" for method, loss in kinds)
+    )
+    (note,) = [note for note in Plan(OVERLAY).table("comparison").remarks if "held out" in note]
+    assert note.endswith("(params/rates/own.csv).")
+
+
+def test_a_table_says_that_no_rates_were_found_where_they_are_to_be_searched(file):
+    write(file)
+    said = "Rates of trunk and head: the scale's, as none are searched yet (params/rates/own.csv)."
+    assert said in Plan(OVERLAY).table("comparison").remarks
+    assert not [note for note in Plan({**OVERLAY, "rates": None}).table("comparison").remarks if "Rates of" in note]
 
 
 def test_rows_that_inherit_from_the_same_difference_are_told_together_and_many_in_short():
@@ -264,7 +277,7 @@ def test_rows_that_inherit_from_the_same_difference_are_told_together_and_many_i
 
 
 def test_rates_that_were_chosen_leave_a_table_its_notes_on_single_data_sets():
-    table = Plan(CONFIG).table("avsl_1")
+    table = Plan(configuration(None, [ROOT / "params" / "overlays" / "birds.yaml"])).table("avsl_1")
     assert any("held out" in note for note in table.remarks)
     assert any("no single model" in note for note in table.notes["cub"])
     nothing_run = pd.DataFrame(
@@ -385,9 +398,8 @@ def test_the_plain_twin_of_a_kind_has_its_loss_and_network_and_no_method_or_regu
     assert twin_of(section("embedder", {"loss": None})) is None
 
 
-@pytest.mark.parametrize("scale", ["birds", "mini"])
-def test_a_committed_file_of_methods_and_losses_alone_is_read(scale):
-    chosen = chosen_rates(scale)
+def test_a_committed_file_of_methods_and_losses_alone_is_read():
+    chosen = chosen_rates("birds")
     assert chosen and all(kind == Kind(*kind[:2]) and candidate.own == 1 for kind, candidate in chosen.items())
     kinds = {kind_of(section("embedder")), kind_of(section("embedder", {"embedding": {"pooling": "max"}}))}
     assert {tried_as(kind, chosen) for kind in kinds} == {Kind("embedder", "margin")}

@@ -164,10 +164,12 @@ def test_classes_of_the_second_half_fill_batches_or_are_refused_by_name():
 def test_rates_of_one_half_alone_are_refused_and_each_half_learns_by_its_own(params):
     config = {**CI, "scale": "mini", "halves": "crossed"}
     birds = Names(recipe="margin", dataset="figurines_birds", seed="1")
+    file = params / "rates" / "mini.csv"
+    with file.open("a") as rows:
+        rows.write("embedder,margin,avsl_baseline_margin,figurines_birds,0.001,0.004,2,0.5,yes\n")
     said = r"mini\.yaml, halves: params/rates/mini\.csv holds rates for one half .* \(embedder with margin\)"
     with pytest.raises(ValueError, match=said):
         Inputs(Plan(config)).training_pictures(birds)
-    file = params / "rates" / "mini.csv"
     trials = pd.read_csv(file)
     second = trials.assign(half="second", trunk=3 * trials["trunk"])
     pd.concat([trials.assign(half=""), second]).to_csv(file, index=False)

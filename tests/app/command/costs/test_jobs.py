@@ -137,7 +137,7 @@ def test_the_largest_class_takes_its_pictures_from_the_others():
 
 def test_published_sizes_are_used_until_there_is_a_manifest(params):
     dataset = Plan(MINI).datasets["figurines_birds"]
-    assert role_sizes(dataset) == {"train": (651, 36), "test": (1977, 200)}
+    assert role_sizes(dataset) == {"train": (1120, 140), "test": (985, 100)}
     manifest = params.parent / "data" / "splits" / "figurines_birds.csv"
     manifest.parent.mkdir(parents=True)
     manifest.write_text("path,label,role\na,1,train\nb,1,train\nc,2,test\n")
