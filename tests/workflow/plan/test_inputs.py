@@ -34,8 +34,8 @@ def test_a_run_reads_what_the_first_recipe_of_equal_settings_left(inputs):
     assert inputs.pattern("history") == "results/mini/models/{recipe}/{dataset}/seed{seed}.csv"
 
 
-def test_tables_are_made_one_after_another_and_comparisons_first():
-    inputs = inputs_of(tables=["avsl_1", "diml_1", "methods"])
+def test_tables_are_made_one_after_another_comparisons_first_and_then_those_of_few_trainings():
+    inputs = inputs_of(tables=["diml_1", "avsl_1", "methods"])
     jobs = [job(recipe) for recipe in ("margin_512", "avsl_margin", "angular", "circle")]
     assert [inputs.turn("train")(each) for each in jobs] == [3, 2, 1, 0]
     assert [inputs.turn("score")(each) for each in jobs] == [0.5, 2.5, 1.5, 0.5]  # scored under the name of its row

@@ -103,15 +103,23 @@ class Inputs:
 
     @cached_property
     def _turns(self) -> dict[tuple[str, ...], int]:
-        """What data sets, trainings and scorings count: the more, the earlier their first table; comparisons first."""
-        order = sorted(self.plan.table_names, key=lambda name: not self.plan.table(name).terms)
-        turns: dict[tuple[str, ...], int] = {}
-        for turn, table in enumerate(order[::-1], start=1):
-            for recipe, dataset, *_ in {*self.plan.runs_of(table)[["recipe", "dataset"]].itertuples(index=False)}:
+        """What data sets, trainings and scorings count: the more, the earlier their first table.
+
+        Comparisons come first, then tables of few trainings, so that there is something to read soon.
+        """
+        jobs: dict[str, set[tuple[str, ...]]] = {}
+        for table in self.plan.table_names:
+            runs = {*self.plan.runs_of(table)[["recipe", "dataset"]].itertuples(index=False, name=None)}
+            jobs[table] = {(dataset,) for _, dataset in runs}
+            for recipe, dataset in runs:
                 training, scoring = (of(self.plan, recipe, dataset, 0) for of in (training_of, scoring_of))
-                for named in (("train", *training[:2]), ("score", *scoring[:2]), (training.dataset,), (dataset,)):
-                    turns[named] = turn
-        return turns
+                jobs[table] |= {("train", *training[:2]), ("score", *scoring[:2]), (training.dataset,)}
+
+        def place(table: str) -> tuple[bool, int]:
+            return not self.plan.table(table).terms, sum(job[0] == "train" for job in jobs[table])
+
+        order = sorted(jobs, key=place)
+        return {job: turn for turn, table in enumerate(order[::-1], start=1) for job in jobs[table]}
 
     def settings(self, stage: str) -> Callable[[Any], Tree]:
         """One section of a job's recipe."""
