@@ -12,6 +12,7 @@ from lookalike.base.files import write_text
 from lookalike.workflow.plan.origin import DEPARTURES
 from lookalike.workflow.report.tables.cells import read_cells
 from lookalike.workflow.report.tables.layout import ReaderTable, agreement_grid, agreement_words, for_readers
+from lookalike.workflow.report.tables.picture import picture_of
 from lookalike.workflow.report.tables.render import paired_words, quoted_words
 from lookalike.workflow.settings.layers import Tree
 from lookalike.workflow.settings.model import checked
@@ -58,6 +59,7 @@ def tables_html(tables: Sequence[ReaderTable], *, scale: str, legend: Mapping[st
         scale=scale,
         tables=tables,
         legend=legend,
+        picture=picture_of(tables),
         agreements=agreement_grid(tables),
         agreement_words=agreement_words,
         paired_words=paired_words,

@@ -8,6 +8,7 @@ import pytest
 from lookalike.workflow.report.html import tables_html, tables_page
 from lookalike.workflow.report.tables.cells import WARM, read_cells, write_cells
 from lookalike.workflow.report.tables.layout import for_readers
+from lookalike.workflow.report.tables.picture import picture_of
 from lookalike.workflow.report.tables.render import latex, markdown, tables
 from measured_runs import TABLE, planned, run, table_cells
 from recorded import leave
@@ -211,6 +212,45 @@ def test_below_a_table_stands_how_far_its_rows_and_gains_lie_in_the_printed_orde
     assert "<td>4</td><td>1.00</td><td>1.00</td>" in tables_html([table], scale="x", legend={})
 
 
+def test_a_page_opens_with_all_gains_of_ours_beside_the_printed_ones(matched):
+    table = matched(**{"Margin": (0.6, 0.6), "Margin + DIML": (0.62, 0.63), "MS": (0.6, 0.6), "MS + DIML": (0.7, 0.7)})
+    picture = picture_of([table])
+    (line,) = picture.lines
+    assert (line.table, line.words, line.metric) == ("diml_1", "DIML Table 1, CUB", "P@1")
+    assert [round(gain.ours, 6) for gain in line.gains] == [2.5, 10]
+    assert [round(gain.printed, 6) for gain in line.gains] == [2.69, 2.33]
+    assert line.said == "+6.2, print +2.5 (mean of 2)"
+    ends = [end for gain in line.gains for end in (gain.low, gain.high)]
+    assert picture.ticks[0] <= min(ends) and max(ends) <= picture.ticks[-1]
+    assert 0 in picture.ticks and len(picture.ticks) <= 9
+    assert [picture.at(picture.ticks[0]), picture.at(picture.ticks[-1])] == ["0.00%", "100.00%"]
+    before = tables_html([table], scale="x", legend={}).partition("<h2")[0]
+    assert '<a href="#diml_1">DIML Table 1, CUB</a>' in before
+    assert 'title="Margin + DIML against Margin: P@1 +2.5"' in before
+    assert 'title="Margin + DIML against Margin: printed +2.7"' in before
+    assert before.count('<i class="span"') == 2  # intervals of two seeds
+    one = tables_html([matched(**{"Margin": (0.6,), "Margin + DIML": (0.62,)})], scale="x", legend={})
+    assert '<i class="span"' not in one and 'aria-label="P@1 +2.0, print +2.7"' in one
+
+
+def test_a_page_without_a_gain_has_no_picture_of_them(matched):
+    table = matched(Margin=(0.5,), MS=(0.6,))
+    assert picture_of([table]) is None
+    assert 'class="gains"' not in tables_html([table], scale="x", legend={})
+
+
+def test_gains_of_nothing_have_a_scale_too(shown):
+    rows = [TABLE["rows"][0], {**TABLE["rows"][1], "against": "Margin"}]
+    picture = picture_of([shown({**TABLE, "rows": rows}, [run(0, 0, 0.6), run(1, 0, 0.6)])])
+    assert (picture.lines[0].said, picture.at(0), picture.at(1)) == ("+0.0", "0.00%", "100.00%")
+
+
+def test_means_of_a_line_are_over_the_gains_that_are_printed(shown):
+    rows = [TABLE["rows"][0], {**TABLE["rows"][1], "against": "Margin"}]
+    (line,) = picture_of([shown({**TABLE, "rows": rows}, [run(0, 0, 0.6), run(1, 0, 0.7)])]).lines
+    assert (line.said, line.gains[0].printed) == ("+10.0", None)
+
+
 def test_fewer_than_three_printed_rows_have_no_order(matched):
     table = matched(Margin=(0.5,), MS=(0.6,))
     assert "Agreement with print: none, of fewer than 3 printed rows that differ." in markdown(table)
@@ -238,7 +278,10 @@ def test_the_page_folds_away_where_a_number_comes_from_and_needs_no_other_file(s
     assert "snakemake --cores all results/mini/metrics/margin/figurines_birds/seed0.json" in text
     assert not re.search(r"(src|href)=\"(?!#)|url\(|@import", text)
     assert "<b>D</b> other data." in text
-    assert "A number of ours does not compare with a printed one" in text.partition("<table>")[0]
+    first = text.partition("<table>")[0]
+    assert "A number of ours does not compare with a printed one" in first
+    assert first.index("<summary>How to read the tables") < first.index("<b>D</b>") < first.index("</details>")
+    assert text.index(table.notes[0].replace("`", "")) > text.rindex("</table>")
     assert len(text.split("<table>")) - 1 == text.count("</table>")
     assert "`" not in text
 
@@ -391,6 +434,9 @@ def test_a_table_of_terms_shows_them_beside_the_metrics_with_what_the_rows_cost(
     # A page sorts by what is meant: 2 min are more than 68 s, three levels of 512 more than 1,024.
     assert '<td data-order="100.0">2 min</td>' in text
     assert '<td data-order="1536.0">3 x 512</td>' in text
+    assert "<dt>rates</dt><dd>1e-4 / 1e-3</dd>" in text  # which no column of the page repeats
+    heads = re.findall(r"<button>([^<]*)</button>", text)
+    assert heads == ["method", "P@1 %", "MAP@R %", "pooling", "embedding", "ms per query", "training"]
 
 
 def test_a_query_is_timed_in_one_way_for_all_rows_of_a_table():

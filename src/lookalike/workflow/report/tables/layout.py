@@ -11,7 +11,7 @@ import pandas as pd
 
 from lookalike.base.text import human_seconds
 from lookalike.metrics.names import ON_TRAINING
-from lookalike.workflow.plan.origin import OUR_CHOICE
+from lookalike.workflow.plan.origin import DEPARTURES, OUR_CHOICE
 from lookalike.workflow.report.statistics.agreement import FEWEST, Agreement, WithPrint, with_print
 from lookalike.workflow.report.tables.cells import APART, BESIDE, COLUMNS
 from lookalike.workflow.report.tables.notes import nmi_note, notes_of, shown_departures, table_notes
@@ -67,10 +67,32 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows below a header; its first column names the row."""
+    """Rows below a header; its first column names the row. Some columns are in percent."""
 
     header: tuple[str, ...]
     rows: tuple[Row, ...]
+    percent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class PairedGain:
+    """What a row has more than the one that it is held against, in points.
+
+    Attributes:
+        words: both rows.
+        metric: that leads the table.
+        ours: the difference, seed by seed.
+        low: lower end of its interval, ``None`` of one seed.
+        high: upper end.
+        printed: the same of the printed numbers, ``None`` without.
+    """
+
+    words: str
+    metric: str
+    ours: float
+    low: float | None = None
+    high: float | None = None
+    printed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +107,7 @@ class Section:
         measured: rows with a number of ours, ``None`` without any.
         quoted: printed rows without one, ``None`` without any.
         pairs: paired differences between rows, ``None`` without any.
+        gains: those of the metric that leads.
         agreement: with print, ``None`` where nothing is printed or nothing run.
     """
 
@@ -95,6 +118,7 @@ class Section:
     measured: Grid | None = None
     quoted: Grid | None = None
     pairs: Grid | None = None
+    gains: tuple[PairedGain, ...] = ()
     agreement: WithPrint | None = None
 
 
@@ -155,6 +179,7 @@ def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: PlannedTab
         remarks.append(f"Departs, all rows of ours: {marks}.")
     remarks += nmi_note(cells)
     judged = [name for name in table.metrics if not name.startswith(NO_BEST)]
+    paired = _paired(cells)
     remarks += [f"{text}." for text in dict.fromkeys(cells.get(APART, pd.Series(dtype=str)).dropna()) if text]
     return Section(
         dataset,
@@ -163,7 +188,8 @@ def _section(dataset: str, stand_in: str, cells: pd.DataFrame, table: PlannedTab
         (*remarks, *notes_of(table, dataset)),
         measured=_grid(cells, cells[measured], beside, departs, table),
         quoted=_grid(cells, cells[~measured], parts, departs, table),
-        pairs=_pairs(cells),
+        pairs=_pairs(paired),
+        gains=_gains(paired),
         agreement=with_print(cells, judged) if stand_in and (cells["printed"] != "").any() else None,
     )
 
@@ -180,6 +206,7 @@ def _grid(
     columns: dict[str, list[Cell]] = {"method": [Cell(label) for label in labels]}
     for place, (metric, column) in enumerate(cells.groupby("metric", sort=False)):
         columns |= _metric_columns(str(metric), column.set_index("row"), first.index, leads=place == 0)
+    percent = frozenset(name for name in columns if name != "method" and not name.endswith("difference"))
     for name in map(str, first.columns.difference([*COLUMNS, *BESIDE, APART], sort=False)):
         columns[column_words(name)] = [_other(name, value) for value in ours.reindex(first.index)[name]]
     if departs and len(ours):
@@ -193,7 +220,7 @@ def _grid(
     origins = [_origin(ours.loc[row], table) if row in ours.index else {} for row in first.index]
     trivial = first["trivial"] == "yes"
     lines = zip(zip(*columns.values(), strict=True), origins, trivial, strict=True)
-    return Grid(tuple(columns), tuple(Row(*line) for line in lines))
+    return Grid(tuple(columns), tuple(Row(*line) for line in lines), percent)
 
 
 def _printed_parts(
@@ -279,15 +306,35 @@ def _columns_of(found: WithPrint) -> list[str]:
     return columns
 
 
-def _pairs(cells: pd.DataFrame) -> Grid | None:
-    """Rows that are held against another one, with their difference, its interval and the printed gain per metric."""
+def _paired(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells of rows that are held against another one, with the printed ``gain``."""
     paired = cells[cells["against"] != ""]
     if paired.empty:
-        return None
+        return paired
     printed = cells[cells["mean"].notna()].set_index(["label", "metric"])["published"]
     baselines = printed.reindex(pd.MultiIndex.from_frame(paired[["against", "metric"]])).to_numpy()
     count = paired.groupby("row")["against_n"].transform("first")
-    paired = paired.assign(gain=paired["published"] - baselines, count=count)
+    return paired.assign(gain=paired["published"] - baselines, count=count)
+
+
+def _gains(paired: pd.DataFrame) -> tuple[PairedGain, ...]:
+    """Gains by the metric that leads."""
+    leading = paired[paired["metric"] == paired["metric"].iloc[0]] if len(paired) else paired
+    return tuple(
+        PairedGain(
+            f"{cell['label']} against {cell['against']}",
+            metric_words(cell["metric"]),
+            cell["against_difference"],
+            *(None if pd.isna(cell[name]) else cell[name] for name in ("against_low", "against_high", "gain")),
+        )
+        for _, cell in leading[leading["against_difference"].notna()].iterrows()
+    )
+
+
+def _pairs(paired: pd.DataFrame) -> Grid | None:
+    """Rows that are held against another one, with their difference, its interval and the printed gain per metric."""
+    if paired.empty:
+        return None
     metrics = list(paired["metric"].unique())
     gaining = set(paired.loc[paired["gain"].notna(), "metric"])
     columns = [(metric, shown) for metric in metrics for shown in (_interval, _gain)[: 1 + (metric in gaining)]]
@@ -360,6 +407,9 @@ def _signed(value: float) -> str:
 def _origin(cell: pd.Series, table: PlannedTable) -> dict[str, str]:
     """Where the measured numbers of a row come from, and what it differs in from the row that it is held against."""
     words = {name: str(cell[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if cell[name]}
+    if cell["departs"]:
+        words["departs"] = ", ".join(f"{mark} {DEPARTURES[mark]}" for mark in DEPARTURES if mark in cell["departs"])
+    words |= {"rates": rates} if (rates := cell.get("rates")) else {}
     words |= {"rests on": cell["rests_on"]} if cell["rests_on"] else {}
     if cell["against"]:
         here = (cell["dataset"], cell["label"])
