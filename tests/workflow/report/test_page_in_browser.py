@@ -3,6 +3,7 @@
 import pytest
 
 from browser import MISSING, browser, chromium
+from projects import ROOT
 from shown_pages import DRAWN, ROWS, write_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=MISSING)]
@@ -143,6 +144,26 @@ def test_no_page_is_wider_than_the_window_and_text_stands_out(page, index, width
     opened(page, row=2)
     assert page.run("document.querySelector('dialog').scrollWidth <= document.querySelector('dialog').clientWidth")
     assert page.run("document.querySelector('dialog').getBoundingClientRect().width") <= width
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_tables_open_with_their_gains_within_the_window(tab, width, dark):
+    tab.open(ROOT / "results" / "reference" / "birds" / "tables.html", width=width, dark=dark)
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run("document.querySelector('.gains').getBoundingClientRect().top") < 450  # on the first screen
+    outside = "[...document.querySelectorAll('.track > *')].filter(e => e.getBoundingClientRect().right > innerWidth)"
+    assert tab.run(f"{outside}.length") == 0
+
+
+def test_the_line_that_makes_a_row_is_copied_or_marked(tab):
+    tab.open(ROOT / "results" / "reference" / "birds" / "tables.html")
+    tab.run("document.querySelector('td button').click()")
+    button = "document.querySelector(':popover-open dd:last-of-type .copy')"
+    tab.run(f"{button}.click()")
+    tab.wait(f"{button}.textContent === 'Copied' || `${{getSelection()}}`")
+    marked = tab.run("`${getSelection()}`")
+    assert not marked or marked.startswith("snakemake --cores all results/birds/metrics/")
 
 
 def test_a_heading_sorts_a_table(page, index):

@@ -19,3 +19,15 @@ for (const table of document.querySelectorAll("table")) {
     body.append(...(way === "none" ? rows : [...rows].sort(compare)));
   });
 }
+// Takes the line before a button; where the clipboard is refused it is marked, for the keys that copy.
+document.addEventListener("click", async event => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  const line = button.previousElementSibling;
+  try {
+    await navigator.clipboard.writeText(line.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(line);
+  }
+});
