@@ -1,7 +1,7 @@
 # Asked for by name only: `snakemake --cores all rates` searches the rates of each kind of recipe anew, see params/rates.
 use rule hold_out as hold_out_last with:
     output:
-        held_out=f"{RESULTS}/rates/{{dataset}}{{half}}.csv",
+        held_out=f"{RESULTS}/held_out_last/{{dataset}}{{half}}.csv",
     log:
         f"{LOGS}/hold_out/{{dataset}}{{half}}.log",
     message:
@@ -25,6 +25,7 @@ use rule train as try_rates with:
         rates=inputs.rates,
         code=inputs.code("lookalike.workflow.stages.trials:trials", stage="train"),
         resume=f"{RESULTS}/rates/{{recipe}}/.{{dataset}}{{half}}.unfinished",
+        committed=f"{inputs.reference_folder}/rates/{{recipe}}/{{dataset}}{{half}}.csv",
     message:
         "Try rates for {wildcards.recipe} on {wildcards.dataset}{wildcards.half}"
 

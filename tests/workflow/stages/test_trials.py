@@ -5,7 +5,7 @@ import pytest
 
 from lookalike.metrics.similarity import NotFiniteError
 from lookalike.workflow.plan.halving import asked_next
-from lookalike.workflow.plan.rates import design_of, read_scores, write_scores
+from lookalike.workflow.plan.rates import design_of, read_known, read_scores, write_scores
 from lookalike.workflow.settings.scales import RateTrials
 from lookalike.workflow.stages import trials as stage
 from lookalike.workflow.training.steps import DivergedError
@@ -41,11 +41,11 @@ def trained(monkeypatch):
     return done
 
 
-def tried(folder, manifest, code="c"):
+def tried(folder, manifest, code="c", committed=""):
     """Scores of all trials."""
     output, resume = folder / "trials.csv", folder / ".unfinished"
-    settings, root = section("proxies", SETTINGS), str(manifest.parent)
-    stage.trials(settings, RATES, code=code, manifest=str(manifest), root=root, output=str(output), resume=str(resume))
+    files = {"manifest": str(manifest), "root": str(manifest.parent), "output": str(output), "resume": str(resume)}
+    stage.trials(section("proxies", SETTINGS), RATES, code=code, committed=str(committed), **files)
     return read_scores(output)
 
 
@@ -87,7 +87,7 @@ def test_a_killed_job_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_pa
 
 
 def test_what_other_code_has_reached_is_not_taken(tmp_path, manifest, trained, monkeypatch):
-    def full(scores, output):
+    def full(scores, made_by, output):
         raise OSError(output)
 
     monkeypatch.setattr(stage, "write_scores", full)  # at the end, when all is trained
@@ -98,6 +98,24 @@ def test_what_other_code_has_reached_is_not_taken(tmp_path, manifest, trained, m
         seen.append(len(trained))
     once = seen[1]
     assert seen == [0, once, 2 * once, 2 * once, 2 * once]
+
+
+def test_trials_of_another_machine_are_taken_where_the_same_would_make_them(tmp_path, manifest, trained):
+    there, here = tmp_path / "there", tmp_path / "here"
+    there.mkdir()
+    here.mkdir()
+    made = tried(there, manifest)
+    every = len(trained)
+    committed = there / "trials.csv"
+    assert tried(here, manifest, committed=committed) == made
+    assert len(trained) == every
+    assert (here / "trials.csv").read_bytes() == committed.read_bytes()
+    first, *others = committed.read_text().splitlines()
+    committed.write_text("\n".join([first, *others[1:]]) + "\n")  # of which it lacks the first trial
+    assert tried(here, manifest, committed=committed) == made
+    assert len(trained) == every + 1
+    tried(here, manifest, code="other", committed=committed)
+    assert len(trained) == 2 * every + 1
 
 
 @pytest.mark.parametrize("error", [DivergedError("the loss is nan"), NotFiniteError("embedding 3 holds NaN")])
@@ -120,5 +138,18 @@ def test_a_trial_that_diverges_scores_nothing_and_others_go_on(tmp_path, manifes
 def test_scores_are_read_as_they_were_written(tmp_path, manifest):
     scores = tried(tmp_path, manifest)
     scores = {each: [1 / 3 + number / 7] for number, each in enumerate(scores)}
-    write_scores(scores, str(tmp_path / "again.csv"))
+    write_scores(scores, {each: [str(number)] for number, each in enumerate(scores)}, str(tmp_path / "again.csv"))
     assert read_scores(tmp_path / "again.csv") == scores
+    known = {str(number): of_seeds[0] for number, of_seeds in enumerate(scores.values())}
+    assert read_known(tmp_path / "again.csv") == known
+    assert read_known(tmp_path / "none.csv") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "rung,of_seeds\n0,0.5\n", "made_by,of_seeds\na b,0.5\n", "made_by,of_seeds\na,x\n", "made_by,of_seeds\n,1\n"],
+)
+def test_committed_trials_of_another_form_are_refused_by_name(tmp_path, text):
+    (tmp_path / "trials.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"trials\.csv: as many scores in of_seeds as digests in made_by are right"):
+        read_known(tmp_path / "trials.csv")

@@ -330,10 +330,11 @@ def choose_rates(kinds: Sequence[Sequence[Any]], rates: RateTrials, *, trials: S
         found.to_csv(path, index=False, float_format="%.6g")
 
 
-def write_scores(scores: Scores, output: str) -> None:
-    """Write what each trial reached with each seed, so that `read_scores` gives the same numbers."""
+def write_scores(scores: Scores, made_by: Mapping[Asked, Sequence[str]], output: str) -> None:
+    """Write what each trial reached with each seed, and the digest of what made that, for `read_scores`."""
     rows = [
         {"rung": asked.rung, **asked.candidate._asdict(), "of_seeds": " ".join(map(repr, of_seeds))}
+        | {"made_by": " ".join(made_by[asked])}
         for asked, of_seeds in scores.items()
     ]
     with replacing(output) as path:
@@ -342,11 +343,29 @@ def write_scores(scores: Scores, output: str) -> None:
 
 def read_scores(file: str | Path) -> dict[Asked, list[float]]:
     """What each trial of a kind reached with each seed."""
-    rows = pd.read_csv(file, dtype=str).itertuples(index=False)
+    rows = pd.read_csv(file, dtype=str).to_dict("records")
     return {
-        Asked(int(rung), Candidate(*map(float, rates))): [*map(float, of_seeds.split())]
-        for rung, *rates, of_seeds in rows
+        Asked(int(row["rung"]), Candidate(*(float(row[name]) for name in Candidate._fields))): [
+            *map(float, row["of_seeds"].split())
+        ]
+        for row in rows
     }
+
+
+def read_known(file: str | Path) -> dict[str, float]:
+    """Scores of a kind's trials by the digest of what made each; none of a file that is not there.
+
+    Raises:
+        ValueError: for a file that is none of `write_scores`, naming it.
+    """
+    if not Path(file).is_file():
+        return {}
+    try:
+        rows = pd.read_csv(file, dtype=str)[["made_by", "of_seeds"]].itertuples(index=False)
+        each = [zip(digests.split(), scores.split(), strict=True) for digests, scores in rows]
+        return {digest: float(score) for pairs in each for digest, score in pairs}
+    except (KeyError, ValueError, AttributeError) as error:
+        raise ValueError(f"{file}: as many scores in of_seeds as digests in made_by are right ({error})") from None
 
 
 def _design_stated(plan: Plan) -> RateTrials:

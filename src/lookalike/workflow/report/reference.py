@@ -21,6 +21,7 @@ FOLDERS = {
     "timings": (".tsv",),
     "explanations": (".csv",),
     "classes": (".xz",),
+    "rates": (".csv",),
 }
 FILES = (
     "tables.html",

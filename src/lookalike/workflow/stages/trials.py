@@ -14,7 +14,7 @@ from lookalike.base.files import read_json, write_json
 from lookalike.metrics.similarity import NotFiniteError
 from lookalike.workflow.data.checksums import weights_digest
 from lookalike.workflow.plan.halving import Asked, Candidate, asked_next
-from lookalike.workflow.plan.rates import METRIC, design_of, trained_as, write_scores
+from lookalike.workflow.plan.rates import METRIC, design_of, read_known, trained_as, write_scores
 from lookalike.workflow.plan.terms import has_part
 from lookalike.workflow.settings.layers import settings_digest
 from lookalike.workflow.settings.model import checked
@@ -33,6 +33,7 @@ def trials(
     root: str,
     output: str,
     resume: str,
+    committed: str = "",
     strangers: str = "",
     strangers_root: str = "",
     strangers_super: int | None = None,
@@ -51,6 +52,7 @@ def trials(
         resume: file of an unfinished trial, as for `lookalike.workflow.stages.train.train`, which the others are too
             for; beside it, with ``.json`` behind its name, what finished ones have reached, so that a killed job goes
             on where it was.
+        committed: such a CSV of another machine, whose trials are not made again where the same would make them.
     """
     data = b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)
     made_by = [code, hashlib.sha256(data).hexdigest(), weights_digest(settings.backbone.weights), strangers_super]
@@ -69,13 +71,14 @@ def trials(
         workers=workers,
     )
     finished = Path(f"{resume}.json")
-    known: dict[str, float] = read_json(finished) if finished.is_file() else {}
+    known: dict[str, float] = read_known(committed) | (read_json(finished) if finished.is_file() else {})
     scores: dict[Asked, list[float]] = {}
+    made: dict[Asked, list[str]] = {}
     while asked := asked_next(scores, design_of(rates), has_own=has_part(settings, "proxies")):
         for number, each in enumerate(asked, start=1):
             rung = rates.rungs[each.rung]
             trial = checked(Train, trained_as(settings.dump(), each.candidate, rung), "trial")
-            scores[each] = []
+            scores[each], made[each] = [], []
             for seed in rung.seeds:
                 print(f"rung {each.rung}, trial {number} of {len(asked)}, seed {seed}: {_words(each.candidate)}")
                 digest = settings_digest([trial.dump(), seed, *made_by])
@@ -83,8 +86,9 @@ def trials(
                     known[digest] = reached(trial, seed=seed)
                     write_json(finished, known)
                 scores[each].append(known[digest])
+                made[each].append(digest)
                 print(f"  {METRIC} {100 * known[digest]:.2f}")
-    write_scores(scores, output)
+    write_scores(scores, made, output)
     finished.unlink(missing_ok=True)
     Path(resume).unlink(missing_ok=True)
 
