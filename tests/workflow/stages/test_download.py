@@ -5,6 +5,7 @@ import yaml
 
 from described import read_layout
 from lookalike.workflow.settings.datasets import Generator
+from lookalike.workflow.stages import download as stage
 from lookalike.workflow.stages.download import DRAWING, FETCHING, STAGES, draw, stages
 from projects import ROOT
 
@@ -15,6 +16,20 @@ def test_a_data_set_is_drawn_with_the_classes_that_its_file_states(tmp_path):
     frame = read_layout({"layout": "cub", "classes": {"train": [1, 3], "test": [4, 7]}}, tmp_path / "birds")
     assert frame.groupby("role")["label"].nunique().to_dict() == {"train": 3, "test": 4}
     assert len(frame) == 7 * 2
+
+
+def test_what_other_code_has_drawn_is_drawn_anew_and_nothing_else(tmp_path, monkeypatch):
+    generator, root = (
+        Generator(preset="birds", seed=5, train_classes=1, test_classes=1, images_per_class=[1]),
+        tmp_path / "birds",
+    )
+    draw(generator, root)
+    (root / "seen").touch()
+    draw(generator, root)
+    assert (root / "seen").exists()
+    monkeypatch.setattr(stage, "code_digest", lambda entry_points: f"another of {entry_points}")
+    draw(generator, root)
+    assert not (root / "seen").exists()
 
 
 def test_a_folder_that_was_not_drawn_is_left_alone(tmp_path):

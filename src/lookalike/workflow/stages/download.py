@@ -24,6 +24,7 @@ from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.datasets import Dataset, Generator
 from lookalike.workflow.settings.files import dataset_names, read
 from lookalike.workflow.settings.layers import Tree, canonical
+from lookalike.workflow.settings.sources.code import code_digest
 
 STAGES = "params/stages.yaml"  # which dvc.yaml reads
 DRAWING, FETCHING = "src/figurines", "src/lookalike/workflow/data/download.py"
@@ -71,7 +72,7 @@ def obtain(specification: Dataset, root: Path, archives: Path, record: Path, *, 
 
 
 def draw(generator: Generator, root: Path, *, processes: int = 1) -> None:
-    """Draw a data set of figurines, unless it is there; what another generator has drawn there makes way.
+    """Draw a data set of figurines, unless it is there; what another generator or other code has drawn makes way.
 
     Args:
         generator: preset and seed, and what differs from the preset.
@@ -82,7 +83,8 @@ def draw(generator: Generator, root: Path, *, processes: int = 1) -> None:
         ValueError: for an unknown preset.
         FileExistsError: if the folder holds what nothing says to be drawn, which is left alone.
     """
-    drawn, wanted = root.with_name(f".{root.name}.drawn"), canonical(generator.dump())
+    drawn = root.with_name(f".{root.name}.drawn")
+    wanted = canonical({"generator": generator.dump(), "code": code_digest(("figurines.writing:write_figurines",))})
     if drawn.is_file() and root.is_dir() and any(root.iterdir()):
         if drawn.read_text(encoding="utf-8") == wanted:
             return
