@@ -39,6 +39,11 @@ DEPARTURES = {
 MIXED_BY = {"data": "on another split of", "weights": "from other weights of the name"}
 
 
+def departure_words(marks: str) -> str:
+    """What the marks of `DEPARTURES` in a text mean, each once."""
+    return "; ".join(f"{mark} {words}" for mark, words in DEPARTURES.items() if mark in marks)
+
+
 def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[Departure] = ()) -> Tree:
     """What the cells of a table say about one of their runs.
 

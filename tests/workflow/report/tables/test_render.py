@@ -239,6 +239,18 @@ def test_a_page_without_a_gain_has_no_picture_of_them(matched):
     assert 'class="gains"' not in tables_html([table], scale="x", legend={})
 
 
+def test_each_stand_in_of_a_data_set_has_a_line_of_its_own(shown):
+    rows = [TABLE["rows"][0], {**TABLE["rows"][1], "against": "Margin"}]
+    runs = [
+        run(row, 0, 0.6 + row / 10, dataset=dataset) for row in (0, 1) for dataset in ("figurines_birds", "sketches")
+    ]
+    lines = picture_of([shown({**TABLE, "rows": rows}, runs)]).lines
+    assert [line.words for line in lines] == [
+        "DIML Table 1, CUB (figurines birds in its place)",
+        "DIML Table 1, CUB (sketches in its place)",
+    ]
+
+
 def test_gains_of_nothing_have_a_scale_too(shown):
     rows = [TABLE["rows"][0], {**TABLE["rows"][1], "against": "Margin"}]
     picture = picture_of([shown({**TABLE, "rows": rows}, [run(0, 0, 0.6), run(1, 0, 0.6)])])

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lookalike.base.text import human_seconds
 from lookalike.metrics.names import ON_TRAINING
-from lookalike.workflow.plan.origin import DEPARTURES, OUR_CHOICE
+from lookalike.workflow.plan.origin import OUR_CHOICE, departure_words
 from lookalike.workflow.report.statistics.agreement import FEWEST, Agreement, WithPrint, with_print
 from lookalike.workflow.report.tables.cells import APART, BESIDE, COLUMNS
 from lookalike.workflow.report.tables.notes import nmi_note, notes_of, shown_departures, table_notes
@@ -406,9 +406,8 @@ def _signed(value: float) -> str:
 
 def _origin(cell: pd.Series, table: PlannedTable) -> dict[str, str]:
     """Where the measured numbers of a row come from, and what it differs in from the row that it is held against."""
-    words = {name: str(cell[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if cell[name]}
-    if cell["departs"]:
-        words["departs"] = ", ".join(f"{mark} {DEPARTURES[mark]}" for mark in DEPARTURES if mark in cell["departs"])
+    told = {**cell, "departs": departure_words(cell["departs"])}
+    words = {name: str(told[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if told[name]}
     words |= {"rates": rates} if (rates := cell.get("rates")) else {}
     words |= {"rests on": cell["rests_on"]} if cell["rests_on"] else {}
     if cell["against"]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from lookalike.workflow.plan.origin import DEPARTURES, MIXED, OLDER, OUR_CHOICE
+from lookalike.workflow.plan.origin import MIXED, OLDER, OUR_CHOICE, departure_words
 from lookalike.workflow.report.tables.words import dataset_words, label_words, metric_words
 from lookalike.workflow.settings.tables import PlannedTable
 
@@ -45,8 +45,8 @@ def table_notes(table: PlannedTable, cells: pd.DataFrame, scale: str) -> list[st
         )
     else:
         how = "In percent, printed numbers only: nothing of this table is run."
-    marks = {mark: words for mark, words in DEPARTURES.items() if measured["departs"].str.contains(mark).any()}
-    legend = "; ".join(f"{mark} {words}" for mark, words in marks.items())
+    marks = "".join(measured["departs"])
+    legend = departure_words(marks)
     trivial = [f"{row.label} ({row.says})" for row in table.rows if row.says]
     return [
         f"{how} Scale: {scale}.",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 from statistics import fmean
 
-from lookalike.workflow.report.tables.layout import PairedGain, ReaderTable
+from lookalike.workflow.report.tables.layout import PairedGain, ReaderTable, Section
+from lookalike.workflow.report.tables.words import dataset_words
 
 STEPS, MOST_TICKS = (1, 2, 5, 10, 20, 50, 100), 9
 
@@ -53,7 +54,7 @@ def picture_of(tables: Sequence[ReaderTable]) -> Picture | None:
     lines = [
         Line(
             table.name,
-            f"{table.title.partition(':')[0]}, {section.heading.partition(' (')[0]}",
+            f"{table.title.partition(':')[0]}, {_data_words(table, section)}",
             section.gains[0].metric,
             section.gains,
             _said(section.gains),
@@ -70,6 +71,12 @@ def picture_of(tables: Sequence[ReaderTable]) -> Picture | None:
     first = floor(min(known) / step)
     last = max(ceil(max(known) / step), first + 1)  # where no row gains anything, too
     return Picture(lines, range(step * first, step * last + step, step))
+
+
+def _data_words(table: ReaderTable, section: Section) -> str:
+    """The data set, with what stands in for it where a table has several stand-ins."""
+    alone = [each.dataset for each in table.sections].count(section.dataset) == 1
+    return dataset_words(section.dataset) if alone else section.heading
 
 
 def _said(gains: Sequence[PairedGain]) -> str:
