@@ -115,6 +115,13 @@ def taught(setup: str) -> str:
     return f"{sum(each['above'] == 'yes' for each in rows)} of {len(rows)}"
 
 
+def share(*kinds: str) -> str:
+    """Part of the time of README's first line that jobs of some kinds take, without those behind a minus."""
+    of_kind = {each["jobs of"]: float(each["share"]) for each in cells("../benchmarks/first_line")}
+    signed = [-of_kind[kind[1:]] if kind.startswith("-") else of_kind[kind] for kind in kinds]
+    return f"{100 * sum(signed):.0f} %"
+
+
 # Claims and figures
 
 
@@ -398,7 +405,22 @@ def explained(columns: str, *rows: list[str]) -> list[list[str]]:
     ]
 
 
-VALUES = (above, taught, mean, step, average_gain, claim, claims, level, judged, over_rca, statements, trainings, graph)
+VALUES = (
+    above,
+    taught,
+    share,
+    mean,
+    step,
+    average_gain,
+    claim,
+    claims,
+    level,
+    judged,
+    over_rca,
+    statements,
+    trainings,
+    graph,
+)
 TABLES = (gains, means, said, moved, agreements, explained, imports)
 KINDS = {kind.__name__: kind for kind in (*VALUES, *TABLES)}
 
