@@ -9,6 +9,8 @@ from lookalike.workflow.settings.call import configuration
 from lookalike.workflow.stages.figures import figures_page
 from projects import ROOT, committed
 
+BEFORE = "mini: embedded figurines, network `tiny` started from other species, 100 batches"  # the set-up of its figures
+
 
 @pytest.mark.parametrize(
     ("scale", "overlays"), [("mini", []), (None, [ROOT / "params" / "overlays" / "birds.yaml"])], ids=["mini", "birds"]
@@ -22,7 +24,7 @@ def test_the_committed_page_and_captions_follow_from_the_committed_checks(scale,
     for name, path in figures.items():
         write_text(f"{path}.json", committed(f"{folder}/figures/{name}.json"))
     page, title = tmp_path / "figures.md", shown.partition("\n")[0].removeprefix("# Figures: ")
-    assert title == f"{plan.folder}: {plan.title}" or scale == "mini"  # whose figures are of the set-up before
+    assert title == (BEFORE if scale == "mini" else f"{plan.folder}: {plan.title}")
     figures_page(figures, scale=title, output=str(page))
     assert page.read_text() == shown
     for name in figures:
