@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw
 from torch import Tensor
 
 from lookalike.base.files import replacing
@@ -18,31 +18,59 @@ from lookalike.explanations.words import colours, sentence
 FOR, AGAINST = (235, 75, 10), (30, 110, 230)  # colours of what is above and below zero
 STRONGEST = 0.75  # share of the colour where a map is largest
 CONTRAST = 1.5  # power of a value in its colour: otherwise maps without a zero hide their pictures
+FRAMED = "The frame holds what the model sees."
+FRAMES = 160  # lines of a frame that the longer side of a picture would hold
+
+Part = tuple[float, float, float, float]
+WHOLE: Part = (0.0, 0.0, 1.0, 1.0)
 
 
-def overlaid(picture: Image.Image, values: Tensor) -> Image.Image:
+def overlaid(picture: Image.Image, values: Tensor, part: Part = WHOLE) -> Image.Image:
     """A picture in grey, with a map in colour: orange above zero, blue below, stronger where the map is.
 
     Args:
-        picture: as the model sees it, in RGB.
+        picture: in RGB.
         values: ``(h, w)`` of any size, signed.
+        part: of the picture that the map is of, left, top, width and height as fractions of the picture's; a frame is
+            drawn round one that is not the whole.
     """
-    size = (picture.height, picture.width)
-    whole = torch.nn.functional.interpolate(values[None, None].double(), size, mode="bilinear", align_corners=False)
-    shown: NDArray[np.float64] = whole[0, 0].cpu().numpy()
+    left, top, width, height = (
+        round(each * side) for each, side in zip(part, (picture.width, picture.height) * 2, strict=True)
+    )
+    size = (max(1, height), max(1, width))
+    finer = torch.nn.functional.interpolate(values[None, None].double(), size, mode="bilinear", align_corners=False)
+    shown: NDArray[np.float64] = finer[0, 0].cpu().numpy()[max(0, -top) :, max(0, -left) :]  # without a view's padding
+    pixels = np.array(picture.convert("L").convert("RGB"), dtype=np.float64)
+    seen = pixels[max(0, top) : top + size[0], max(0, left) : left + size[1]]
+    shown = shown[: len(seen), : seen.shape[1]]
     largest = np.abs(shown).max() or 1.0
     strength = (STRONGEST * (np.abs(shown) / largest) ** CONTRAST)[..., None]
-    colour = np.where(shown[..., None] >= 0, FOR, AGAINST)
-    grey = np.asarray(picture.convert("L").convert("RGB"), dtype=np.float64)
-    return Image.fromarray((grey * (1 - strength) + colour * strength).round().astype(np.uint8))
+    seen[:] = seen * (1 - strength) + np.where(shown[..., None] >= 0, FOR, AGAINST) * strength
+    drawn = Image.fromarray(pixels.round().astype(np.uint8))
+    if part != WHOLE:
+        line = max(1, max(drawn.size) // FRAMES)
+        edges = (left, top, left + width - 1, top + height - 1)
+        ImageDraw.Draw(drawn).rectangle(edges, outline="black", width=2 * line)
+        ImageDraw.Draw(drawn).rectangle(edges, outline="white", width=line)
+    return drawn
 
 
-def overlays(explanation: Explanation, pictures: Sequence[Image.Image], row: int = 0) -> list[Image.Image]:
-    """The pictures of one pair or triplet, each with its map."""
-    return [overlaid(picture, seen[row]) for picture, seen in zip(pictures, explanation.maps, strict=True)]
+def overlays(
+    explanation: Explanation, pictures: Sequence[Image.Image], parts: Sequence[Part], row: int = 0
+) -> list[Image.Image]:
+    """The pictures of one pair or triplet, each with its map over the part that was seen, as `overlaid` takes both."""
+    together = zip(pictures, explanation.maps, parts, strict=True)
+    return [overlaid(picture, seen[row], part) for picture, seen, part in together]
 
 
-def draw(explanation: Explanation, pictures: Sequence[Image.Image], path: Path, row: int = 0) -> None:
+def legend(explanation: Explanation, parts: Sequence[Part]) -> list[str]:
+    """What the colours of overlays say, and their frames where they have any, a sentence each."""
+    return [colours(explanation), *([FRAMED] if any(part != WHOLE for part in parts) else [])]
+
+
+def draw(
+    explanation: Explanation, pictures: Sequence[Image.Image], parts: Sequence[Part], path: Path, row: int = 0
+) -> None:
     """Write a PNG: the pictures of one pair or triplet, below them the same with their maps, and the explanation.
 
     Raises:
@@ -53,11 +81,11 @@ def draw(explanation: Explanation, pictures: Sequence[Image.Image], path: Path, 
     count = len(pictures)
     figure = Figure(figsize=(3.2 * count, 7.2), layout="constrained", dpi=120)
     panels = figure.subplots(2, count)
-    for column, pair in enumerate(zip(pictures, overlays(explanation, pictures, row), strict=True)):
+    for column, pair in enumerate(zip(pictures, overlays(explanation, pictures, parts, row), strict=True)):
         for panel, shown in zip(panels[:, column], pair, strict=True):
             panel.imshow(shown)
             panel.axis("off")
         panels[0, column].set_title(ROLES[column])
-    figure.supxlabel(f"{sentence(explanation, row)}\n{colours(explanation)}", fontsize=9, wrap=True)
+    figure.supxlabel(f"{sentence(explanation, row)}\n{' '.join(legend(explanation, parts))}", fontsize=9, wrap=True)
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png")

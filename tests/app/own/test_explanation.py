@@ -1,5 +1,6 @@
 """Files are explained as a search compares them."""
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -36,5 +37,18 @@ def test_hits_are_explained_as_alone(tmp_path, monkeypatch):
     for path, each in zip(paths[1:], together, strict=True):
         alone = explain_files(model, [paths[0], path])
         assert float(each.explanation.value[each.row]) == pytest.approx(float(alone.explanation.value[0]), abs=1e-6)
-        assert each.pictures[1].size == (24, 24)
-        assert [overlay.size for overlay in each.overlays()] == [(24, 24), (24, 24)]
+        assert each.pictures[1].size == Image.open(path).size
+        assert [overlay.size for overlay in each.overlays()] == [Image.open(paths[0]).size, Image.open(path).size]
+
+
+def test_a_large_picture_is_shown_whole_and_smaller_with_the_part_that_the_model_sees(tmp_path):
+    for name in ("one", "other"):
+        Image.effect_noise((1600, 800), 80).convert("RGB").save(tmp_path / f"{name}.png")
+    model = opened()
+    found = explain_files(model, [tmp_path / "one.png", tmp_path / "other.png"])
+    assert [picture.size for picture in found.pictures] == [(640, 320)] * 2
+    share = model.view.crop_px / model.view.resize_px
+    assert found.parts[0] == pytest.approx(((1 - share / 2) / 2, (1 - share) / 2, share / 2, share), abs=0.01)
+    assert found.legend[1:] == ["The frame holds what the model sees."]
+    shown = np.asarray(found.overlays()[0]).astype(int)
+    assert (shown[5, 5] == shown[5, 5, 0]).all()  # grey, outside of the frame

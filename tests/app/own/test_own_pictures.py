@@ -80,7 +80,7 @@ def test_the_page_needs_no_other_file_and_shows_every_match(run, tmp_path, capsy
     page = (tmp_path / "found.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 1 + 3 * 5
     assert "http" not in page and 'src="data' in page
-    assert "Orange speaks for the likeness, blue against it.</p>" in page
+    assert page.count("Orange speaks for the likeness, blue against it. The frame holds what the model sees.</p>") == 1
     assert len(re.findall(r'alt="[^"]+"', page)) == page.count("<img")
     assert "&lt;b&gt;.png: no readable picture" in page and "<b>.png" not in page
     assert "passed over pictures/even/<b>.png: no readable picture" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def call(port, path, body=None, **headers):
 def test_a_search_finds_what_the_gallery_finds_and_explains_it(folder, port):
     path = folder / "pictures" / "even" / "004.png"
     expected = open_gallery(opened(), folder / "pictures", store=folder / "store").search(path, 3)
-    status, _, found = call(port, "/search?top=4&why=true&seen=true", path.read_bytes())
+    status, _, found = call(port, "/search?top=4&why=true", path.read_bytes())
     assert status == 200
     assert found["hits"][0]["picture"] == "even/004.png"
     assert found["hits"][0]["score"] == pytest.approx(1, abs=1e-5)
@@ -81,9 +81,11 @@ def test_a_search_finds_what_the_gallery_finds_and_explains_it(folder, port):
     assert (found["model"], found["way"], found["pictures"]) == ("untrained embedder", "cosine", 12)
     for each in found["hits"]:
         assert each["explanation"]["words"] and each["explanation"]["maps"]
-        assert each["seen"].startswith("data:image/jpeg;base64,")
+        assert len(each["part"]) == 4 and 0 < each["part"][2] <= 1
+    assert found["query"]["shown"].startswith("data:image/jpeg;base64,")
+    assert found["query"]["part"] == found["hits"][0]["part"]  # the same file
     plain = call(port, "/search?top=4", path.read_bytes())[2]["hits"]
-    assert [each["explanation"] for each in plain] == [None] * 4
+    assert [(each["explanation"], each["part"]) for each in plain] == [(None, None)] * 4
 
 
 def test_a_search_is_kept_to_a_folder_and_asks_another_model_by_another_way(folder, port):
@@ -150,7 +152,7 @@ def test_the_schema_documents_the_search(port):
     schema = call(port, "/openapi.json")[2]
     assert set(schema["paths"]) == {"/about", "/search", "/doubtful", "/pictures/{number}", "/thumbnails/{number}"}
     search = schema["paths"]["/search"]["post"]
-    assert {each["name"] for each in search["parameters"]} == {"model", "way", "below", "top", "why", "seen"}
+    assert {each["name"] for each in search["parameters"]} == {"model", "way", "below", "top", "why"}
     assert search["requestBody"]["content"] == {"image/*": {"schema": {"type": "string", "format": "binary"}}}
     assert {"200", "401", "413", "422"} <= search["responses"].keys()
 

@@ -2,11 +2,14 @@
 
 import json
 import re
+from base64 import b64decode
+from io import BytesIO
 from itertools import pairwise
 from types import SimpleNamespace as Names
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from lookalike.base.files import read_json, write_json
 from lookalike.workflow.plan.evidence import Evidence
@@ -150,13 +153,14 @@ def test_each_query_has_a_file_with_what_all_rows_found_and_each_picture_is_ther
     dataset = shown["datasets"]["birds"]
     assert [row["label"] for row in dataset["rows"]] == list(ROWS)
     assert len(dataset["queries"]) == DRAWN["queries"]
-    pictures = value_of(folder / "data" / "birds" / "pictures.js")
+    drawn = value_of(folder / "data" / "birds" / "pictures.js")
     for number, query in enumerate(dataset["queries"]):
         rows = value_of(folder / "data" / "birds" / f"{number}.js")
         assert [len(matches) for matches in rows] == [DRAWN["matches"]] * len(ROWS)
         for row, matches in zip(dataset["rows"], rows, strict=True):
             for name in [query["picture"], *(match["picture"] for match in matches)]:
-                assert pictures[row["view"]][name].startswith("data:image/jpeg;base64,")
+                assert drawn["pictures"][name].startswith("data:image/jpeg;base64,")
+                assert len(drawn["parts"][row["view"]][name]) == 4
     assert len(shown["colours"]) == 32
 
 
@@ -239,16 +243,23 @@ def test_rows_with_other_queries_are_refused(folder, tmp_path):
         )
 
 
-def test_pictures_of_other_views_are_kept_apart(folder, tmp_path):
+def test_a_picture_stands_once_with_the_part_that_each_view_sees(folder, tmp_path):
     source = folder.parent
     other = read_json(source / "AVSL" / "pairs.json") | {"view": {"resize_px": 40, "crop_px": 20}}
     write_json(tmp_path / "pairs.json", other)
     files = [str(source / "Margin" / "pairs.json"), str(tmp_path / "pairs.json")]
     thumbnails(pairs=files, root=str(source / "birds"), side=64, pictures=str(tmp_path / "pictures.json"))
     found = read_json(tmp_path / "pictures.json")
-    assert list(found) == ["[28, 24]", "[40, 20]"]
     first = other["queries"][0]["picture"]
-    assert found["[28, 24]"][first] != found["[40, 20]"][first]
+    width, height = Image.open(source / "birds" / first).size
+    shown = Image.open(BytesIO(b64decode(found["pictures"][first].partition(",")[2])))
+    assert shown.size == (64 * width // max(width, height), 64 * height // max(width, height))
+    parts = {view: of_view[first] for view, of_view in found["parts"].items()}
+    assert list(parts) == ["[28, 24]", "[40, 20]"]
+    for share, part in zip((24 / 28, 20 / 40), parts.values(), strict=True):
+        shorter = min(width, height)
+        assert part[2:] == pytest.approx([share * shorter / width, share * shorter / height], abs=0.02)
+        assert part[:2] == pytest.approx([(1 - part[2]) / 2, (1 - part[3]) / 2], abs=0.02)
 
 
 def test_a_value_of_javascript_is_one_line_and_says_what_it_was_given():

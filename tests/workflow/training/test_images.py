@@ -23,6 +23,7 @@ from lookalike.workflow.training.images import (
     batches,
     fixed_part,
     in_order,
+    seen_part,
 )
 from lookalike.workflow.training.roles import read_role
 from trainings import section, write_dataset
@@ -48,6 +49,25 @@ def changed(view, **values):
 def load(paths, view, **options):
     pictures = [batch for batch, _ in batches(Images(paths, view), in_order(len(paths), 4), device=CPU, **options)]
     return torch.cat(pictures)
+
+
+@pytest.mark.parametrize("size", [(30, 50), (64, 40), (24, 24)])
+@pytest.mark.parametrize(
+    "sizes", [(28, 24), (None, 20), ([40, 30], 24), (24, 24), (None, [12, 36]), (None, [36, 12]), ([40, 30], None)]
+)
+def test_the_part_that_a_view_sees_is_what_it_leaves_of_the_picture(size, sizes):
+    (resize, crop), (height, width) = sizes, size
+    rows, columns = np.mgrid[:height, :width]
+    # Green and blue say where a pixel comes from, red that it is no padding.
+    pixels = np.stack([np.full(size, 255), 255 * (rows + 0.5) / height, 255 * (columns + 0.5) / width], axis=2)
+    view = View.model_construct(resize_px=resize, crop_px=crop or resize, interpolation="bilinear")
+    seen = np.asarray(fixed_part(view)(Image.fromarray(pixels.astype(np.uint8)))) / 255
+    left, top, across, down = seen_part(view, size)
+    inside = seen[..., 0] > 0.99
+    expected_top = top + down * (np.arange(len(seen)) + 0.5) / len(seen)
+    expected_left = left + across * (np.arange(seen.shape[1]) + 0.5) / seen.shape[1]
+    assert np.abs((seen[..., 1] - expected_top[:, None])[inside]).max() < 0.03
+    assert np.abs((seen[..., 2] - expected_left[None, :])[inside]).max() < 0.03
 
 
 def test_loading_processes_change_nothing(paths):

@@ -16,13 +16,14 @@ from lookalike.app.own.models import OpenModel
 from lookalike.base.files import write_json
 from lookalike.explanations.choice import explain, methods_of
 from lookalike.explanations.explanation import ROLES, Explanation
-from lookalike.explanations.picture import draw, overlays
+from lookalike.explanations.picture import Part, draw, legend, overlays
 from lookalike.explanations.serialisation import as_data
-from lookalike.explanations.words import colours, sentence
+from lookalike.explanations.words import sentence
 from lookalike.workflow.data.pictures import read_picture
-from lookalike.workflow.training.images import fixed_part
+from lookalike.workflow.training.images import seen_part
 
 TOGETHER = 32  # pairs that are explained at once
+SIDE = 640  # of pictures that are shown, in pixels
 PICTURE, DATA = "explanation.png", "explanation.json"
 
 
@@ -31,12 +32,14 @@ class Explained:
     """A pair or triplet of pictures.
 
     Attributes:
-        pictures: query, gallery image and perhaps a negative, as the model sees them: resized, their centre cropped.
+        pictures: query, gallery image and perhaps a negative, their longer side at most `SIDE`.
+        parts: of them that the model sees, left, top, width and height as fractions of a picture's.
         explanation: of one or several pairs.
         row: which of them this one is.
     """
 
     pictures: tuple[Image.Image, ...]
+    parts: tuple[Part, ...]
     explanation: Explanation
     row: int = 0
 
@@ -46,13 +49,13 @@ class Explained:
         return sentence(self.explanation, self.row)
 
     @property
-    def colours(self) -> str:
-        """What the colours of its overlays say."""
-        return colours(self.explanation)
+    def legend(self) -> list[str]:
+        """What the colours and frames of its overlays say, a sentence each."""
+        return legend(self.explanation, self.parts)
 
     def overlays(self) -> list[Image.Image]:
-        """The pictures with their maps."""
-        return overlays(self.explanation, self.pictures, self.row)
+        """The pictures with their maps, in a frame what the model sees."""
+        return overlays(self.explanation, self.pictures, self.parts, self.row)
 
     def data(self) -> dict[str, Any]:
         """The explanation as `lookalike.explanations.serialisation.as_data`."""
@@ -70,9 +73,8 @@ def explain_files(model: OpenModel, paths: Sequence[Path | str], *, method: str 
     Raises:
         ValueError: as `lookalike.explain`, and naming a file that cannot be read.
     """
-    seen = [_seen(model, on_disk(path)) for path in paths]
-    explanation = explain(model.network, *(image for _, image in seen), method=method)
-    return Explained(tuple(picture for picture, _ in seen), explanation)
+    pictures, parts, images = zip(*(_seen(model, on_disk(path)) for path in paths), strict=True)
+    return Explained(pictures, parts, explain(model.network, *images, method=method))
 
 
 def explain_hits(
@@ -83,12 +85,14 @@ def explain_hits(
     Raises:
         ValueError: as `explain_files`.
     """
-    (asked, image), found = _seen(model, query), list[Explained]()
+    (asked, framed, image), found = _seen(model, query), list[Explained]()
     for start in range(0, len(others), TOGETHER):
-        seen = [_seen(model, path) for path in others[start : start + TOGETHER]]
-        gallery = torch.stack([each for _, each in seen])
-        explanation = explain(model.network, image.expand(len(gallery), -1, -1, -1), gallery, method=method)
-        found += [Explained((asked, picture), explanation, row) for row, (picture, _) in enumerate(seen)]
+        pictures, parts, images = zip(*(_seen(model, path) for path in others[start : start + TOGETHER]), strict=True)
+        explanation = explain(model.network, image.expand(len(images), -1, -1, -1), torch.stack(images), method=method)
+        found += [
+            Explained((asked, picture), (framed, part), explanation, row)
+            for row, (picture, part) in enumerate(zip(pictures, parts, strict=True))
+        ]
     return found
 
 
@@ -119,12 +123,14 @@ def print_explanation(model: OpenModel, paths: Sequence[Path], *, method: str | 
     print(explained.words)
     if out is not None:
         pictures = {role: str(path) for role, path in zip(ROLES, paths, strict=False)}
-        draw(explained.explanation, explained.pictures, out / PICTURE)
+        draw(explained.explanation, explained.pictures, explained.parts, out / PICTURE)
         write_json(out / DATA, {"model": model.name, "pictures": pictures, **explained.data()})
         print(f"{out / PICTURE}, {out / DATA}")
 
 
-def _seen(model: OpenModel, picture: Path | Image.Image) -> tuple[Image.Image, Tensor]:
-    """A picture, or that of a file, as the model sees it, and its image."""
+def _seen(model: OpenModel, picture: Path | Image.Image) -> tuple[Image.Image, Part, Tensor]:
+    """A picture, or that of a file, as it is shown, the part of it that the model sees, and its image."""
     whole = picture if isinstance(picture, Image.Image) else read_picture(picture)
-    return fixed_part(model.view)(whole), model.transform(whole)
+    shown = whole.copy()
+    shown.thumbnail((SIDE, SIDE))
+    return shown, seen_part(model.view, (whole.height, whole.width)), model.transform(whole)

@@ -43,7 +43,7 @@ def page(gallery: Gallery, found: Found) -> str:
         for query, hits in shown
         if hits
     ]
-    colours = {explained.colours for _, hits in shown for _, explained in hits}
+    legend = dict.fromkeys(sentence for _, hits in shown for _, explained in hits for sentence in explained.legend)
     way = WAYS[gallery.way]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
@@ -53,7 +53,7 @@ def page(gallery: Gallery, found: Found) -> str:
         measure=way.measure,
         smaller=", smallest first," if way.measure == "distance" else "",
         model=gallery.model.name,
-        colours=" ".join(sorted(colours)),
+        legend=" ".join(legend),
         unreadable=gallery.unreadable,
         left_out=len(found) - len(shown),
         queries=queries,

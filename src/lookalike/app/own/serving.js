@@ -30,7 +30,7 @@ async function showWays() {
 }
 
 function send(why) {
-  const words = {model: value("model"), way: value("way"), top: value("top"), why, seen: why};
+  const words = {model: value("model"), way: value("way"), top: value("top"), why};
   if (value("below")) words.below = value("below");
   return answer(`search?${new URLSearchParams(words)}`, {method: "POST", body: asked.file, headers: {"Content-Type": "application/octet-stream"}});
 }
@@ -65,11 +65,12 @@ function ask(file, name) {
 }
 
 function show(found) {
-  const seen = PICTURES.folder.seen = {[QUERY]: found.seen};
+  const pictures = {[QUERY]: found.query?.shown}, parts = {[QUERY]: found.query?.part};
+  PICTURES.folder = {pictures, parts: {[found.model]: parts}};
   const matches = found.hits.map(hit => ({...hit.explanation, picture: hit.picture, name: hit.picture, score: hit.score}));
-  for (const hit of found.hits) seen[hit.picture] = hit.seen;
-  if (found.seen) part("asked").querySelector("img").src = found.seen;  // also of kinds that no browser shows
-  const rows = [{label: found.model, view: "seen", matches}];
+  for (const hit of found.hits) [pictures[hit.picture], parts[hit.picture]] = [`thumbnails/${hit.number}`, hit.part];
+  if (found.query) part("asked").querySelector("img").src = found.query.shown;  // also of kinds that no browser shows
+  const rows = [{label: found.model, view: found.model, matches}];
   const query = {dataset: "folder", name: asked.name, picture: QUERY};
   part("found").replaceChildren(...found.hits.map((hit, rank) => {
     const open = element("button", {type: "button", className: "open", disabled: !hit.explanation, title: hit.explanation ? "see why" : ""},

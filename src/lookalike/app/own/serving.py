@@ -36,6 +36,7 @@ from lookalike.app.own.models import OpenModel
 from lookalike.app.own.search import WAYS, Gallery, open_gallery, ways_of
 from lookalike.base.checks import require_known
 from lookalike.base.text import counted, printable
+from lookalike.explanations.picture import Part
 from lookalike.workflow.data.pictures import embedded, jpeg, read_picture, read_sent
 from lookalike.workflow.report.html import TEMPLATES
 from lookalike.workflow.report.page import assigned, index
@@ -43,7 +44,7 @@ from lookalike.workflow.report.page import assigned, index
 MOST_BYTES = 24 * 2**20  # of a picture that is sent
 MOST_CALLS = 24  # at a time, each of which may hold as much
 PATIENCE_S = 30.0  # for a picture to arrive
-SIDE = 224  # of thumbnails, in pixels
+SIDE = 320  # of thumbnails, in pixels
 SAMPLES = 12  # pictures to begin with
 KEPT = 2048  # thumbnails in memory
 COOKIE, TOKEN = "lookalike_token", "LOOKALIKE_TOKEN"
@@ -76,7 +77,14 @@ class FoundPicture(Named):
 
     score: float = Field(description="how it compares with the query, by the answer's measure")
     explanation: dict[str, Any] | None = Field(None, description="with `why`: words, maps in percent, counterparts")
-    seen: str | None = Field(None, description="with `seen`: the picture as the model sees it, as a data: address")
+    part: Part | None = Field(None, description="with `why`: of the picture that the model sees, see `query`")
+
+
+class Asked(BaseModel):
+    """The query, of whatever kind its file is."""
+
+    shown: str = Field(description="the picture, as a data: address")
+    part: Part = Field(description="that the model sees: left, top, width and height, as shares of the picture's")
 
 
 class Found(BaseModel):
@@ -88,7 +96,7 @@ class Found(BaseModel):
     pictures: int = Field(description="that were searched")
     exact: bool = Field(description="whether each was compared, or candidates of more than a million")
     milliseconds: float = Field(description="for decoding, search and explanations")
-    seen: str | None = Field(None, description="with `seen`: the query as the model sees it")
+    query: Asked | None = Field(None, description="with `why`: the picture that was sent")
     hits: list[FoundPicture]
 
 
@@ -188,7 +196,7 @@ class Service:
             return self._galleries[key]
 
     def search(
-        self, data: bytes, *, model: str | None, way: str | None, below: str | None, top: int, why: bool, seen: bool
+        self, data: bytes, *, model: str | None, way: str | None, below: str | None, top: int, why: bool
     ) -> Found:
         """What looks most like the picture of some bytes; arguments as `application` documents them.
 
@@ -203,10 +211,10 @@ class Service:
             paths = [hit.path for hit in hits]
             explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
             took = time.perf_counter() - started
+        first = explained[0] if explained else None
         found = [FoundPicture(**self._named(hit.path), score=hit.score) for hit in hits]
         for each, reason in zip(found, explained, strict=False):
-            each.explanation = reason.data()
-            each.seen = embedded(reason.pictures[1], SIDE) if seen else None
+            each.explanation, each.part = reason.data(), reason.parts[1]
         return Found(
             model=gallery.model.name,
             way=gallery.way,
@@ -214,7 +222,7 @@ class Service:
             pictures=len(gallery.index),
             exact=gallery.is_exact,
             milliseconds=round(1000 * took, 1),
-            seen=embedded(explained[0].pictures[0], SIDE) if seen and explained else None,
+            query=Asked(shown=embedded(first.pictures[0], SIDE), part=first.parts[0]) if first else None,
             hits=found,
         )
 
@@ -285,7 +293,7 @@ def application(service: Service, token: str = "") -> FastAPI:
 
     @app.get("/data.js", include_in_schema=False)
     def data() -> Response:
-        text = "const PICTURES = {folder: {seen: {}}};\n" + assigned("const SHOWN", index([]))
+        text = "const PICTURES = {};\n" + assigned("const SHOWN", index([]))
         return Response(text, media_type="text/javascript")
 
     @app.get("/static/{name}", include_in_schema=False)
@@ -307,11 +315,10 @@ def application(service: Service, token: str = "") -> FastAPI:
         below: Annotated[str | None, Query(description="folder of /about that the search is kept to")] = None,
         top: Annotated[int, Query(ge=1, le=100, description="pictures that are found")] = 12,
         why: Annotated[bool, Query(description="explain each")] = False,
-        seen: Annotated[bool, Query(description="with `why`, also the pictures as the model sees them")] = False,
     ) -> Found:
         """What looks most like the picture that is sent as the body, as it is: no form, no name."""
         body = await _body(request)
-        found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why, seen=seen)
+        found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why)
         return await run_in_threadpool(found)
 
     @app.get("/doubtful", responses={422: REFUSED[422]})

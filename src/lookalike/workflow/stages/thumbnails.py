@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from lookalike.base.files import json_text, read_json, write_text
-from lookalike.workflow.data.pictures import as_rgb, embedded, read_picture
+from lookalike.workflow.data.pictures import embedded, read_picture
 from lookalike.workflow.report.page import view_key
 from lookalike.workflow.settings.recipes import View
-from lookalike.workflow.training.images import fixed_part
+from lookalike.workflow.training.images import seen_part
 
 
 def thumbnails(*, pairs: Sequence[str], root: str, side: int, pictures: str) -> None:
-    """Write what each run's model sees of each picture that is shown, as fine as the file has it.
+    """Write each picture that is shown, and the part of it that each run's model sees.
 
     Args:
         pairs: JSON files of the stage ``pairs``, all of one data set.
+        root: folder of the pictures.
         side: longer side of a picture in pixels.
-        pictures: JSON to write: by `view_key` and path an address that holds the picture itself.
+        pictures: JSON to write: ``pictures``, by path an address that holds the picture itself, and ``parts``, by
+            `view_key` and path left, top, width and height as fractions of the picture's.
     """
     views: dict[str, View] = {}
     names: dict[str, set[str]] = {}
@@ -30,22 +30,16 @@ def thumbnails(*, pairs: Sequence[str], root: str, side: int, pictures: str) -> 
         key = view_key(found["view"])
         views[key] = View.model_validate(found["view"])
         names.setdefault(key, set()).update(_shown(found["queries"]))
-    drawn = {
-        key: {name: embedded(seen(read_picture(Path(root) / name), views[key], side), side) for name in sorted(of_view)}
+    addresses, sizes = {}, {}
+    for name in sorted(set().union(*names.values())):
+        picture = read_picture(Path(root) / name)
+        addresses[name], sizes[name] = embedded(picture, side), (picture.height, picture.width)
+    parts = {
+        key: {name: [round(each, 4) for each in seen_part(views[key], sizes[name])] for name in sorted(of_view)}
         for key, of_view in names.items()
     }
-    write_text(pictures, json_text(drawn, where=pictures, sort_keys=True) + "\n")
-
-
-def seen(picture: Image.Image, view: View, side: int) -> Image.Image:
-    """The part of a picture that a model sees, as fine as the file has it up to about ``side`` pixels."""
-    picture = as_rgb(picture)
-    resize, crop = view.resize_px, view.crop_px
-    if isinstance(resize, int) and isinstance(crop, int):
-        finer = max(crop, min(side, crop * min(picture.size) // resize))
-        resize, crop = round(resize * finer / crop), finer
-    part: Image.Image = fixed_part(View(resize_px=resize, crop_px=crop))(picture)
-    return part
+    text = json_text({"pictures": addresses, "parts": parts}, where=pictures, sort_keys=True)
+    write_text(pictures, text + "\n")
 
 
 def _shown(queries: Iterable[Mapping[str, Any]]) -> Iterable[str]:

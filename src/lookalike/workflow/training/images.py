@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
+from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from lookalike.models.backbones import DEVIATION, MEAN
@@ -84,6 +85,25 @@ def fixed_part(view: View) -> v2.Transform:
     if "crop_px" in keys:
         steps.append(v2.CenterCrop(keys["crop_px"]))
     return v2.Compose(steps) if steps else v2.Identity()
+
+
+def seen_part(view: View, size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """The part of a picture that a view without chance sees, perhaps with padding beyond its edges.
+
+    Args:
+        view: a recipe's ``test_image``.
+        size: height and width of the picture.
+
+    Returns:
+        Left, top, width and height as fractions of the picture's width and height.
+    """
+    height, width = size
+    corners = tv_tensors.KeyPoints([[0.0, 0.0], [float(width), float(height)]], canvas_size=size)
+    moved = fixed_part(view)(corners)
+    (left, top), (right, bottom) = moved.tolist()
+    across, down = right - left, bottom - top
+    rows, columns = moved.canvas_size
+    return -left / across, -top / down, columns / across, rows / down
 
 
 class RandomView:

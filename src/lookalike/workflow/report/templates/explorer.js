@@ -17,11 +17,11 @@ async function showDataset(name) {
   chosen.query = 0;
   await load(`${name}/pictures`);
   if (chosen.dataset !== name) return;  // another one was chosen meanwhile
-  const dataset = SHOWN.datasets[name], view = PICTURES[name][dataset.rows[0].view];
+  const dataset = SHOWN.datasets[name], {pictures} = PICTURES[name];
   part("queries").replaceChildren(...dataset.queries.map((query, number) => {
     const choice = element("input", {type: "radio", name: "query", value: number, checked: number === 0});
     choice.onchange = () => showQuery(number);
-    return element("label", {title: query.name}, choice, element("img", {src: view[query.picture], alt: query.name}));
+    return element("label", {title: query.name}, choice, element("img", {src: pictures[query.picture], alt: query.name}));
   }));
   part("methods").replaceChildren(...dataset.rows.map(row => {
     const choice = element("input", {type: "checkbox", checked: !chosen.hidden.has(row.recipe)});
@@ -39,7 +39,7 @@ async function showQuery(number) {
   const query = {dataset: chosen.dataset, number, ...dataset.queries[number]};
   const rows = dataset.rows.map((row, place) => ({...row, matches: PAIRS[key][place]})).filter(row => !chosen.hidden.has(row.recipe));
   part("counted").textContent = `Methods: ${rows.length} of ${dataset.rows.length} shown`;
-  const picture = PICTURES[chosen.dataset][dataset.rows[0].view][query.picture];
+  const picture = PICTURES[chosen.dataset].pictures[query.picture];
   part("asked").replaceChildren(element("img", {src: picture, alt: ""}), element("span", {}, query.name));
   part("rows").replaceChildren(...rows.map((row, place) => rowOf(query, rows, row, place)));
 }
@@ -52,7 +52,7 @@ function rowOf(query, rows, row, place) {
   const list = element("ol", {className: "matches"}, ...row.matches.map((match, rank) => {
     const name = nameOf(match.picture), score = (match.score ?? match.value).toFixed(3);
     const button = element("button", {type: "button", className: match.right ? "is-right" : "is-wrong"},
-      element("img", {src: PICTURES[query.dataset][row.view][match.picture], alt: `${rank + 1}: ${name}, ${match.right ? "right" : "wrong"}`}),
+      element("img", {src: PICTURES[query.dataset].pictures[match.picture], alt: `${rank + 1}: ${name}, ${match.right ? "right" : "wrong"}`}),
       element("span", {className: match.right ? "right" : "wrong", "aria-hidden": "true"}, match.right ? "✓" : "✗"),
       element("span", {className: "score", title: match.score === null ? match.measure : ""}, score));
     button.onclick = () => openPair(query, rows, place, rank);

@@ -28,7 +28,7 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// One picture with a map and a second layer for marks; draw, mark and clear change it.
+// One picture with a map of the part that a model sees, in a frame, and a second layer for marks.
 class Side {
   constructor(figure) {
     this.figure = figure;
@@ -39,7 +39,11 @@ class Side {
     figure.prepend(this.frame);
   }
 
-  show(address, name, caption) {
+  // part: [left, top, width, height] as shares of the picture's, of what the model sees.
+  show(address, name, caption, part) {
+    const [left, top, width, height] = part.map(share => `${100 * share}%`);
+    for (const layer of [this.map, this.marks]) Object.assign(layer.style, {left, top, width, height});
+    this.marks.classList.toggle("framed", part.some((share, place) => share !== (place < 2 ? 0 : 1)));
     this.mark([]);
     this.picture.onload = () => {
       this.frame.style.aspectRatio = `${this.picture.naturalWidth} / ${this.picture.naturalHeight}`;
@@ -66,7 +70,7 @@ class Side {
   // Outlines places of a grid: [{place, weight from 0 to 1}], the heaviest in the thickest line.
   mark(places, grid = [1, 1]) {
     this.marked = [places, grid];
-    const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
+    const [width, height] = [this.marks.clientWidth, this.marks.clientHeight];
     Object.assign(this.marks, {width: 2 * width, height: 2 * height});
     const context = this.marks.getContext("2d");
     context.scale(2, 2);
@@ -88,7 +92,7 @@ class Side {
     let place = null;
     const go = next => { if (next !== place) told(place = next); };
     this.frame.onpointermove = this.frame.onpointerdown = event => {
-      const box = this.frame.getBoundingClientRect();
+      const box = this.marks.getBoundingClientRect();
       const cell = (part, whole, count) => Math.max(0, Math.min(count - 1, Math.floor(part / whole * count)));
       go(cell(event.clientY - box.top, box.height, rows) * columns + cell(event.clientX - box.left, box.width, columns));
     };
@@ -123,13 +127,15 @@ function openPair(query, rows, row, rank) {
   const judged = match.right === undefined ? ["", ""] : match.right ? [", right", "✓ "] : [", wrong", "✗ "];
   part("pair").textContent = `${method.label}: ${place}${judged[0]}`;
   part("words").textContent = match.words + rankedBy(match);
-  const address = name => PICTURES[query.dataset][method.view][name];
-  sides.query.show(address(query.picture), `Query: ${query.name}`, `Query: ${query.name}`);
+  const {pictures, parts} = PICTURES[query.dataset];
+  const show = (side, picture, ...said) => side.show(pictures[picture], ...said, parts[method.view][picture]);
+  show(sides.query, query.picture, `Query: ${query.name}`, `Query: ${query.name}`);
   const name = match.name ?? nameOf(match.picture);
-  sides.match.show(address(match.picture), `Match: ${name}`, `${judged[1]}${name}`);
+  show(sides.match, match.picture, `Match: ${name}`, `${judged[1]}${name}`);
   const distance = match.measure === "distance";
   const signed = match.maps.some(map => map.cells.some(cell => cell < 0));
-  part("meaning").textContent = (distance ? "where they differ" : "what makes them alike") + (signed ? `; blue: ${distance ? "less different" : "speaks against it"}` : "; bare: up to the map's median");
+  const framed = Object.values(sides).some(side => side.marks.classList.contains("framed"));
+  part("meaning").textContent = (distance ? "where they differ" : "what makes them alike") + (signed ? `; blue: ${distance ? "less different" : "speaks against it"}` : "; bare: up to the map's median") + (framed ? "; the frame holds what the model sees" : "");
   showMaps(match);
   showNodes(match);
   showOthers(match);
