@@ -24,11 +24,12 @@ def test_a_cell_is_mean_and_deviation_over_seeds_in_percent():
     found = cell(cells, "Margin", "cub", "P@1")
     assert found["mean"] == pytest.approx(100 * statistics.mean(values), abs=1e-9)
     assert found["std"] == pytest.approx(100 * statistics.stdev(values), abs=1e-9)
-    assert (found["n"], found["seeds"]) == (3, "0 1 2")
+    assert (found["n"], found["seeds"], found["of_seeds"]) == (3, "0 1 2", "61.00 64.00 66.00")
 
 
 def test_a_single_seed_has_no_deviation():
-    assert math.isnan(cell(table_cells(TABLE, [run(0, 0, 0.6)]), "Margin", "cub", "P@1")["std"])
+    found = cell(table_cells(TABLE, [run(0, 0, 0.6)]), "Margin", "cub", "P@1")
+    assert math.isnan(found["std"]) and found["of_seeds"] == ""
 
 
 def test_the_printed_number_stands_beside_ours_and_differs_only_from_its_like():

@@ -23,6 +23,12 @@ def shown(tmp_path):
     return laid_out
 
 
+def test_the_dialog_of_a_row_says_what_each_of_several_seeds_gave(shown):
+    text = tables_html([shown(TABLE, [run(0, 1, 0.62), run(0, 0, 0.6), run(1, 0, 0.7)])], scale="x", legend={})
+    assert text.count("<dt>each seed</dt>") == 1
+    assert "<dt>seeds</dt><dd>0 1</dd><dt>each seed</dt><dd>P@1 60.0, 62.0" in text
+
+
 def test_the_dialog_of_a_row_names_what_it_differs_in_from_the_row_that_it_is_held_against(shown):
     against = {"against": "Margin", "under_test": ["train.method", "evaluate.scoring"]}
     plain, changed = TABLE["rows"][:2]

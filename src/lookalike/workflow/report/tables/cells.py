@@ -20,7 +20,7 @@ CELL = ["row", "label", "dataset", "stand_in", "metric"]
 NUMBERS = ["mean", "std", "n", "seeds", "recipe", "queries", "published", "published_std", "difference"]
 PRINTED = ["printed", "printed_std", "embedding_dim", "backbone", "setting"]
 PAIR = ["against", "against_difference", "against_low", "against_high", "against_n"]
-ORIGIN = ["departs", "rests_on", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild", "trivial"]
+ORIGIN = ["of_seeds", "departs", "rests_on", "query_in_r", "runs", "settings", "code", "mlflow", "rebuild", "trivial"]
 COLUMNS = [*CELL, *NUMBERS, *PRINTED, *PAIR, *ORIGIN]
 TERMS, COSTS = ["rates", "pooling", "embedding"], ["query_ms", "training_s"]  # of tables that show their terms
 WARM = "warm_query_ms"  # in the place of the first cost, where all runs have it
@@ -93,6 +93,7 @@ def table_cells(table: PlannedTable, runs: Sequence[Run]) -> pd.DataFrame:
         ``query_ms`` where all runs have it; one of `BESIDE` where the table has such an epoch; and `APART` where a run
         has it. Numbers are in percent. ``std`` is empty for a single seed, ``difference`` where data set, backbone or
         setting are not the published ones.
+        ``of_seeds`` is what each of several seeds gave, in their order.
         ``printed`` is text, digit by digit. ``against`` names the row that this one is compared with seed by seed.
         ``runs`` and what follows say where a number comes from, ``trivial`` that it belongs to a row beside which the
         others count.
@@ -182,6 +183,7 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
     ours = grouped.agg(
         n=("value", "size"),
         seeds=("seed", lambda seeds: " ".join(str(seed) for seed in seeds)),
+        of_seeds=("value", lambda values: " ".join(f"{value:.2f}" for value in values) if len(values) > 1 else ""),
         queries=("queries", "min"),  # seeds of different splits, where they may stand together
         departs=("departs", _all_marks),
         code=("code", _different),

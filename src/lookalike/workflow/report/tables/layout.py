@@ -217,7 +217,8 @@ def _grid(
         for part in parts:
             texts = parts[part].reindex(first.index, fill_value="").replace("", DASH)
             columns[f"printed: {part}"] = [Cell(text) for text in texts]
-    origins = [_origin(ours.loc[row], table) if row in ours.index else {} for row in first.index]
+    told = {row: _seed_words(of_row) for row, of_row in selected.groupby("row")}
+    origins = [_origin(ours.loc[row], table, told[row]) if row in ours.index else {} for row in first.index]
     trivial = first["trivial"] == "yes"
     lines = zip(zip(*columns.values(), strict=True), origins, trivial, strict=True)
     return Grid(tuple(columns), tuple(Row(*line) for line in lines), percent)
@@ -404,10 +405,20 @@ def _signed(value: float) -> str:
     return DASH if pd.isna(value) else f"{value:+.1f}"
 
 
-def _origin(cell: pd.Series, table: PlannedTable) -> dict[str, str]:
+def _seed_words(cells: pd.DataFrame) -> str:
+    """What each of several seeds of a row gave, in the order of the seeds."""
+    several = cells[cells["of_seeds"] != ""]
+    return "; ".join(
+        f"{metric_words(metric)} {', '.join(f'{float(value):.1f}' for value in values.split())}"
+        for metric, values in zip(several["metric"], several["of_seeds"], strict=True)
+    )
+
+
+def _origin(cell: pd.Series, table: PlannedTable, of_seeds: str) -> dict[str, str]:
     """Where the measured numbers of a row come from, and what it differs in from the row that it is held against."""
-    told = {**cell, "departs": departure_words(cell["departs"])}
-    words = {name: str(told[name]) for name in ("recipe", "seeds", "departs", "runs", "settings", "code") if told[name]}
+    told = {**cell, "each seed": of_seeds, "departs": departure_words(cell["departs"])}
+    named = ("recipe", "seeds", "each seed", "departs", "runs", "settings", "code")
+    words = {name: str(told[name]) for name in named if told[name]}
     words |= {"rates": rates} if (rates := cell.get("rates")) else {}
     words |= {"rests on": cell["rests_on"]} if cell["rests_on"] else {}
     if cell["against"]:
