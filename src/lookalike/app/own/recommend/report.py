@@ -51,9 +51,9 @@ from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import result_file, timing_files
 from lookalike.workflow.plan.terms import row_costs, warm_query_ms
 from lookalike.workflow.report.by_class import class_means
-from lookalike.workflow.report.html import tables_html
+from lookalike.workflow.report.html import html
 from lookalike.workflow.report.statistics.decisions import Decided
-from lookalike.workflow.report.tables.layout import DASH, Cell, Grid, ReaderTable, Section
+from lookalike.workflow.report.tables.layout import DASH, Cell, Grid
 from lookalike.workflow.report.tables.layout import Row as Line
 from lookalike.workflow.running.devices import cores_at_hand, visible_devices
 from lookalike.workflow.running.ending import Terminated, listening
@@ -137,7 +137,7 @@ class Report:
     unusable: Mapping[str, str] = field(default_factory=dict)
 
     def page(self) -> str:
-        """As the page of a table."""
+        """As a page that needs no other file."""
         found = self.recommendation
         best = [max(each.row.mean(metric) for each in found.compared) for metric in METRICS]
         rows = []
@@ -146,10 +146,17 @@ class Report:
             for place, metric, most in zip((2, 4), METRICS, best, strict=True):
                 cells[place] = Cell(cells[place].text, each.row.mean(metric) == most, each.row.seeds)
             rows.append(Line(tuple(cells), each.row.origin, not each.row.trained))
-        remarks = (*found.notes, *self._beneath(), "Next, in the project's folder:", *self.lines)
-        section = Section(DATASET, "Answer", found.sentence, remarks, measured=Grid(HEADING, tuple(rows)))
-        table = ReaderTable("recommendation", f"Which method for {self.folder}?", self.terms, [section])
-        return tables_html([table], scale=f"{self.folder}, classes held out", legend={})
+        return html(
+            "recommendation.html",
+            title=f"Which method for {self.folder}?",
+            scale="classes held out",
+            answer=found.sentence,
+            notes=found.notes,
+            lines=self.lines,
+            rows=Grid(HEADING, tuple(rows)),
+            remarks=self._beneath(),
+            terms=self.terms,
+        )
 
     def text(self) -> str:
         """For a terminal, the recommended row marked by a star."""
