@@ -1,6 +1,7 @@
 """What was made without a server is sent later, once, and the rows of a table are found."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -76,8 +77,9 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         status, told = sync(capsys)
         assert (status, told.err) == (0, "")
-        mini, own = told.out.splitlines()
+        mini, table, own = told.out.splitlines()
         assert mini == "mini: 2 runs: 2 sent; 1 table"
+        assert re.fullmatch(rf"rows of tried, compared: {address}/#/experiments/\d+/runs\?viewStateShareKey=tried", table)
         assert own.startswith("own: 2 runs: 2 sent; its --configfile would tell")
         first = runs_in(address)
         training, sharing = first["margin"], first["margin_diml"]
@@ -152,8 +154,12 @@ def test_the_rows_of_a_table_are_found_by_its_saved_search_and_not_by_that_of_a_
     assert found.data.tags["recipe"] == "margin"
     file = "results/mini/metrics/margin/figurines_birds/seed0.json"
     assert found.data.tags["mlflow.note.content"] == f"Made by `snakemake --cores all {file}`"
-    # MLflow's page opens each table by a link in the experiment's description.
+    assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
+    # MLflow's page opens each table by a link in the experiment's description, or by the address that is printed.
+    printed = capsys.readouterr().out
     for table in ("tried", "tried_1"):
+        place = f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey={table}"
+        assert re.search(rf"^rows of {table}, compared: http://[\w.:]+/{re.escape(place)}$", printed, re.M)
         assert f"viewStateShareKey={table})" in experiment.tags["mlflow.note.content"]
         state = json.loads(experiment.tags[f"mlflow.sharedViewState.{table}"])
         assert state["searchFilter"] == f"tags.table_{table} LIKE '%'"

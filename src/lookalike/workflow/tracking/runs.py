@@ -250,7 +250,7 @@ def _create(client: Any, run: Run, began: float, about: Tree, tags: Mapping[str,
     if not run.history and run.model.is_file():
         tags["training"] = "/".join(run.model.with_suffix("").parts[-3:])
     experiment = experiment_of(client, run.identity["scale"])
-    name = f"{recipe}-{dataset}-seed{seed}"
+    name = f"s{seed} {recipe} {dataset}"  # MLflow's page cuts the end
     made = client.create_run(experiment, start_time=int(1000 * began), run_name=name, tags=tags)
     scores = read_json(run.scores) if run.scores and not run.history else {}
     if digest := scores.get("episodes_sha256", about.get("data", "")):

@@ -43,6 +43,8 @@ SETTINGS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # else a server gets two lines per run
 }
 IDENTITY = ("scale", "recipe", "dataset", "seed")  # tags that together name a run of one user
+KIND = {"mlflow.experimentKind": "custom_model_development"}  # MLflow's page opens with runs, not with traces
+LOCAL = "http://127.0.0.1:5000"  # where `mlflow ui` shows its page
 USER = "mlflow.user"  # the tag that MLflow's page shows as a run's user
 Held = dict[tuple[str, ...], list[Any]]  # runs of MLflow by the values of their `IDENTITY`, the newest first
 
@@ -159,7 +161,13 @@ def experiment_of(client: Any, scale: str) -> str:
         if known is not None:
             return str(known.experiment_id)
         folder = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlruns" / name).as_uri()
-        return str(client.create_experiment(name, folder))
+        return str(client.create_experiment(name, folder, tags=KIND))
+
+
+def page_address(place: str) -> str:
+    """Where MLflow's page shows a place of its own; of the project's file, where ``mlflow ui`` shows it."""
+    uri = without_password(tracking_uri()).rstrip("/")
+    return f"{uri if uri.startswith('http') else LOCAL}/#{place}"
 
 
 def held(client: Any, scale: str, identity: Mapping[str, str] | None = None) -> Held:

@@ -37,6 +37,7 @@ from lookalike.workflow.tracking.runs import (
 )
 from lookalike.workflow.tracking.server import (
     IDENTITY,
+    KIND,
     Held,
     ask_server,
     connect,
@@ -44,6 +45,7 @@ from lookalike.workflow.tracking.server import (
     forgiving,
     held,
     one_line,
+    page_address,
 )
 
 # A person who waits for the runs to be sent is more patient with a busy server than a job.
@@ -120,7 +122,7 @@ def tag_table(plan: Plan, table: str) -> None:
     """
     with forgiving(f"the runs of {table} are not all tagged"):
         client = connect()
-        _tag_table(client, plan, table, held(client, plan.folder))
+        print(f"rows of {table}, compared: {_tag_table(client, plan, table, held(client, plan.folder))}")
 
 
 def _sync(client: Any, scale: str, runs: Sequence[Run], base: Tree, overlay: Tree) -> Iterator[Synced]:
@@ -147,12 +149,12 @@ def _sync(client: Any, scale: str, runs: Sequence[Run], base: Tree, overlay: Tre
     if plan is None:
         yield Synced(f"{line}its --configfile would tell the settings of evaluations and rows of tables")
         return
-    tables, there = 0, held(client, scale)
+    tables, there = {}, held(client, scale)
     for path in sorted((results_folder() / scale / "tables").glob("*.csv")):
         with suppress(KeyError, ValueError):  # of a table that params/ no longer holds
-            _tag_table(client, plan, path.stem, there)
-            tables += 1
-    yield Synced(f"{line}{counted(tables, 'table')}")
+            tables[path.stem] = _tag_table(client, plan, path.stem, there)
+    yield Synced(f"{line}{counted(len(tables), 'table')}")
+    yield from (Synced(f"rows of {table}, compared: {address}") for table, address in tables.items())
 
 
 def _called(run: Run) -> str:
@@ -183,7 +185,8 @@ def _plan_of(scale: str, base: Tree, overlay: Tree, runs: Sequence[Run]) -> Plan
     return None
 
 
-def _tag_table(client: Any, plan: Plan, table: str, there: Held) -> None:
+def _tag_table(client: Any, plan: Plan, table: str, there: Held) -> str:
+    """Tag the runs behind a table; the address of its view."""
     rows: dict[Stored, list[str]] = {}  # by run the labels of the rows that it fills
     for row in plan.runs_of(table).to_dict("records"):
         labels = rows.setdefault(scoring_of(plan, row["recipe"], row["dataset"], row["seed"]), [])
@@ -200,7 +203,7 @@ def _tag_table(client: Any, plan: Plan, table: str, there: Held) -> None:
             }
             before = run.data.tags
             log(client, run.info.run_id, tags={key: tag for key, tag in tags.items() if before.get(key, "") != tag})
-    _save_view(client, plan, table)
+    return _save_view(client, plan, table)
 
 
 def _tags(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:
@@ -215,8 +218,12 @@ def _tags(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:
     }
 
 
-def _save_view(client: Any, plan: Plan, table: str) -> None:
-    """Save the view of a table, its metrics as columns, best first, and link it in the experiment's description."""
+def _save_view(client: Any, plan: Plan, table: str) -> str:
+    """Save the view of a table, its metrics as columns, best first, and link it in the experiment's description.
+
+    Returns:
+        Its address.
+    """
     entry = plan.table(table)
     columns = [f"metrics.`{REPORTED}/{metric_name(metric)}`" for metric in entry.metrics]
     view = {
@@ -233,8 +240,10 @@ def _save_view(client: Any, plan: Plan, table: str) -> None:
     with FileLock(project_root() / ".snakemake" / "mlflow_tags.lock"):  # of tables that are assembled at the same time
         before = client.get_experiment(experiment).tags
         tables = sorted({table, *(key.removeprefix(VIEW) for key in before if key.startswith(VIEW))})
-        links = [f"[{each}](#/experiments/{experiment}/runs?viewStateShareKey={each})" for each in tables]
-        tags = {VIEW + table: json_text(view, where=table), NOTE: ABOUT.format(scale=plan.folder) + ", ".join(links)}
+        places = {each: f"/experiments/{experiment}/runs?viewStateShareKey={each}" for each in tables}
+        about = ABOUT.format(scale=plan.folder) + ", ".join(f"[{each}](#{place})" for each, place in places.items())
+        tags = {VIEW + table: json_text(view, where=table), NOTE: about, **KIND}
         for key in tags:
             if before.get(key) != tags[key]:
                 client.set_experiment_tag(experiment, key, tags[key])
+    return page_address(places[table])
