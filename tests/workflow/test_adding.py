@@ -8,12 +8,12 @@ import shutil
 import pytest
 import yaml
 
+from lookalike.app.command import main
+from lookalike.app.command.new import FILE, applied, blocks
 from projects import ROOT, make_project
 from workflow_calls import call
 
 PAGE = (ROOT / "docs" / "adding.md").read_text()
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-FILE = re.compile(r"`((?:src|params|dvc)[\w./]*\.(?:py|yaml|csv))`")
 OVERLAY = """
 name: own
 datasets:
@@ -29,33 +29,10 @@ def means_of(project, table):
         return {(cell["label"], cell["metric"]): cell["mean"] for cell in csv.DictReader(stream)}
 
 
-def blocks(page=PAGE):
-    """Kind, file and text of every block; the file is the last one that is named before."""
-    for block in BLOCK.finditer(page):
-        yield block[1], FILE.findall(page[: block.start()])[-1], block[2]
-
-
 def apply(page, root):
     """Do what a page says in a copy of the project."""
-    for kind, file, text in blocks(page):
-        path = root / file
-        if kind != "diff":
-            assert not path.exists(), f"{file} exists already"
-            path.write_text(text)
-        else:
-            path.write_text(changed(path.read_text(), text))
-
-
-def changed(text, block):
-    """A text in which a block's lines with ``-`` or a space have made way for those with ``+`` or a space."""
-    lines = [(line[:1], line[1:]) for line in block.splitlines()]
-    old = [line for mark, line in lines if mark != "+"]
-    new = [line for mark, line in lines if mark != "-"]
-    if not old:
-        return text + "".join(f"{line}\n" for line in new)
-    before = "\n".join(["", *old])
-    assert f"\n{text}".count(before) == 1, before
-    return f"\n{text}".replace(before, "\n".join(["", *new]))[1:]
+    for file, text in applied(page, root).items():
+        (root / file).write_text(text)
 
 
 @pytest.fixture(scope="module")
@@ -97,20 +74,22 @@ def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at
 
 
 @pytest.mark.slow
-def test_a_loss_that_is_added_trains_nothing_but_itself(made):
-    apply(LOSS, made.root)
+def test_a_loss_that_is_begun_by_its_command_trains_nothing_but_itself(made, monkeypatch, capsys):
+    monkeypatch.chdir(made.root)
+    assert main(["new", "loss", "closer"]) == 0
+    assert "written: src/lookalike/losses/closer.py" in capsys.readouterr().out
     table = "results/own/tables/comparison.csv"
     planned = call(made, f"-n {CALL} {table}")
     jobs = re.findall(r"Job \d+: ((?:Train|Evaluate|Assemble) \w+)", planned)
-    assert sorted(set(jobs)) == ["Assemble comparison", "Evaluate pull", "Train pull"]
+    assert sorted(set(jobs)) == ["Assemble comparison", "Evaluate closer", "Train closer"]
 
     before = means_of(made, table)
     call(made, f"{CALL} {table}")
     after = means_of(made, table)
-    assert {label for label, _ in after.keys() - before.keys()} == {"Pull"}
+    assert {label for label, _ in after.keys() - before.keys()} == {"Closer"}
     assert {"Margin", "Chance", "Untrained features"} <= {label for label, _ in before}
     assert {cell: after[cell] for cell in before} == before
-    assert 0 <= float(after["Pull", "R@1"]) <= 100
+    assert 0 <= float(after["Closer", "R@1"]) <= 100
 
 
 @pytest.mark.nightly
@@ -138,14 +117,14 @@ def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
 
 
 def test_rates_for_what_is_new_are_searched_as_at_mini():
-    [fair] = [text for _, file, text in blocks() if file == "params/scales/fair.yaml"]
+    [fair] = [text for _, file, text in blocks(PAGE) if file == "params/scales/fair.yaml"]
     mini = yaml.safe_load((ROOT / "params/scales/mini.yaml").read_text())["rates"]
     assert yaml.safe_load(fair)["rates"] == mini
 
 
 def test_a_method_takes_three_files_and_a_recipe():
     section = PAGE.split("## A method")[1].split("\n## ")[0]
-    files = [file for _, file, _ in blocks() if f"`{file}`" in section]
+    files = [file for _, file, _ in blocks(PAGE) if f"`{file}`" in section]
     code = {file for file in files if file.startswith("src/") and not file.endswith("method.py")}
     assert code == {
         "src/lookalike/workflow/training/methods/unit.py",
@@ -155,7 +134,7 @@ def test_a_method_takes_three_files_and_a_recipe():
 
 
 def test_every_file_that_the_page_names_is_there_or_is_made_by_it():
-    new = {file for kind, file, _ in blocks() if kind != "diff"}
+    new = {file for kind, file, _ in blocks(PAGE) if kind != "diff"}
     named = set(FILE.findall(PAGE)) - new
     assert [file for file in sorted(named) if not (ROOT / file).is_file()] == []
 

@@ -16,4 +16,9 @@ EMBEDDER = Method(
     beside_loss=("projector", "regulariser"),
     has_attention=True,
 )
-METHODS: dict[str, Method] = {"avsl": AVSL, "diml": DIML, "embedder": EMBEDDER, "sam": SAM}
+METHODS: dict[str, Method] = {
+    "avsl": AVSL,
+    "diml": DIML,
+    "embedder": EMBEDDER,
+    "sam": SAM,
+}

@@ -139,6 +139,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     action.add_argument("--all", action="store_true", help="print also what is equal; a * marks what differs")
     action.set_defaults(run=_on_compare)
+    text = "begin a loss, a method or a data set of your own: the files and lines of docs/adding.md"
+    action = groups.add_parser("new", help=text, description=f"{text}. Example: lookalike new loss my_loss")
+    action.add_argument("kind", choices=("loss", "method", "dataset"), help="loss, method or dataset")
+    action.add_argument("name", metavar="NAME", help="small letters, digits and underscores")
+    action.set_defaults(run=_on_new)
     add_commands(groups)
     track = groups.add_parser("track", help="copies of runs in MLflow").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
@@ -205,6 +210,13 @@ def _on_show(options: argparse.Namespace) -> int:
 
     plan = Plan(configuration(options.scale, options.configfile))
     return print_recipe(plan, options.recipe, options.against)
+
+
+def _on_new(options: argparse.Namespace) -> int:
+    from lookalike.app.command.new import print_new
+
+    print_new(options.kind, options.name)
+    return 0
 
 
 def _on_compare(options: argparse.Namespace) -> int:
