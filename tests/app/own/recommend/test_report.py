@@ -40,7 +40,7 @@ def test_the_page_shows_answer_rows_and_what_was_not_tried_and_needs_no_other_fi
     for words in (
         "Not tried: Triplet, Pull: takes 3 h.",
         "Half is held out.",
-        "<code>lookalike search a b --in &#39;c d&#39;</code> <button class=\"copy\">",
+        '<code>lookalike search a b --in &#39;c d&#39;</code> <button class="copy">',
         "<b>60.0</b></button> <small>n 3</small>",
     ):
         assert words in shown
