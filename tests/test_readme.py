@@ -17,4 +17,4 @@ def test_its_lines_of_python_search_and_explain(tmp_path, monkeypatch):
     names = {}
     exec(lines, names)
     assert names["best"].path.parent.name == "Bravo-Apple-Juice"
-    assert Image.open("why.png").size == (224, 224)
+    assert Image.open("why.png").size == (144, 144)  # the whole photograph

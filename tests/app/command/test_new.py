@@ -57,7 +57,7 @@ def test_each_form_of_a_name_is_taken_and_no_other_word():
         ("loss", "class", "'class' is no name for a loss"),
         ("loss", "../up", "'../up' is no name for a loss"),
         ("loss", "proxy", "src/lookalike/losses/proxy.py exists already; another name would be right"),
-        ("los", "x", "unknown 'los'; did you mean 'loss'?"),
+        ("los", "x", "unknown 'los', did you mean 'loss'?"),
     ],
 )
 def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(checkout, capsys, kind, name, said):
