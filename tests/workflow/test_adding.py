@@ -44,6 +44,8 @@ def copy(tmp_path_factory):
     tables = root / "params/tables/comparison.yaml"
     kept = [line for line in tables.read_text().splitlines() if "- {label" not in line or "label: Margin," in line]
     tables.write_text("\n".join(kept) + "\n")
+    (root / "docs").mkdir()
+    (root / "docs/adding.md").write_text(PAGE)  # which the command reads
     apply(PAGE.replace(LOSS, ""), root)
     own = (root / "own.yaml").read_text()
     (root / "own.yaml").write_text(OVERLAY + own[own.index("recipe:") :])
