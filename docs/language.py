@@ -35,6 +35,7 @@ def sentences(text: str) -> list[str]:
 
 
 def main() -> None:
+    """Print each document's counts, and those of all of `docs`."""
     files = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in GENERATED]
     every: list[int] = []
     words = 0

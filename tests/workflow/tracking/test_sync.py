@@ -79,7 +79,9 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
         assert (status, told.err) == (0, "")
         mini, table, own = told.out.splitlines()
         assert mini == "mini: 2 runs: 2 sent; 1 table"
-        assert re.fullmatch(rf"rows of tried, compared: {address}/#/experiments/\d+/runs\?viewStateShareKey=tried", table)
+        assert re.fullmatch(
+            rf"rows of tried, compared: {address}/#/experiments/\d+/runs\?viewStateShareKey=tried", table
+        )
         assert own.startswith("own: 2 runs: 2 sent; its --configfile would tell")
         first = runs_in(address)
         training, sharing = first["margin"], first["margin_diml"]
