@@ -341,7 +341,7 @@ def test_editing_a_scoring_reaches_the_evaluations_that_use_it(real, plan, befor
 
 def test_adding_a_method_a_representation_or_a_scoring_reaches_nothing(real, plan, before):
     (real / "workflow" / "training" / "methods" / "new.py").write_text("class NewLearner:\n    pass\n")
-    edit(real / "methods" / "__init__.py", '"sam": SAM}', '"sam": SAM, "new": SAM}')
+    edit(real / "methods" / "__init__.py", '"sam": SAM,\n', '"sam": SAM,\n    "new": SAM,\n')
     edit(real / "methods" / "diml" / "__init__.py", "keeps_locations=True", "keeps_locations=True, has_attention=True")
     for path, last in (
         ("workflow/training/evaluation.py", '"random_vectors": random_vectors,'),
