@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 
 ROOT = Path(__file__).resolve().parents[1]
-GENERATED = ("fidelity.md",)
+GENERATED = ("fidelity.md", "reference.md")
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 REMARK, LINK = re.compile(r"<!--.*?-->", re.DOTALL), re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 NO_PROSE = re.compile(r"^( *\||#|<|!\[)")

@@ -18,8 +18,6 @@ from lookalike.app.command import main
 from lookalike.app.own.recommend import schedule
 from lookalike.app.own.recommend.schedule import Budget
 from lookalike.base.files import read_tensors, unpacked_names
-from lookalike.workflow.settings.call import Configuration
-from lookalike.workflow.settings.datasets import Dataset
 from projects import ROOT, make_project, spoil
 
 LINE = "--cores 2 tables --configfile own.yaml"
@@ -187,21 +185,6 @@ def test_unlabelled_pictures_are_in_the_gallery_and_names_in_the_embeddings(prin
     assert found["gallery"] == about["pictures"] - 1
     with safe_open(path, framework="numpy") as stream:
         assert len(stream.metadata()["about"]) < 500  # the names are not read with every file
-
-
-def test_every_key_of_an_overlay_and_of_its_data_sets_stands_in_the_documentation_once():
-    text = DOCUMENT.read_text()
-    keys = {
-        Dataset: {"subset", "split_seed", "super_categories", "generator", "archives", "manual", "one_of", "page"}
-        | {"published_as"},  # of the project's own data sets
-        Configuration: {"scale", "overlays"},  # the second is written by a call
-    }
-    of_both = {"title", "picture_cache"}  # keys of a data set, and of an overlay
-    for kind, others in keys.items():
-        first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-        told = [key for cell in first_cells for key in re.findall(r"`(\w+)`", cell)]
-        for key in kind.model_fields.keys() - others:
-            assert told.count(key) == (2 if key in of_both else 1), key
 
 
 LOST = {

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of a project's folder, without the extra ``workflow``, for a wrong name, a broken parameter file or picture, or
         what cannot be written.
     """
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         for line in prepare(project_or_here()):
             print(f"lookalike: {line}", file=sys.stderr)
@@ -70,11 +70,12 @@ class _Parser(argparse.ArgumentParser):
             self.error(str(error))
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command's arguments, with all commands below it."""
     text = "What is on disk, whether it is right, and what a call will cost."
-    parser = _Parser(prog="lookalike", description=f"{text} Called in a project's folder.")
-    parser.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
-    groups = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
+    command = _Parser(prog="lookalike", description=f"{text} Called in a project's folder.")
+    command.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
+    groups = command.add_subparsers(required=True, title="commands", metavar="COMMAND")
     data = groups.add_parser("data", help="data sets on disk").add_subparsers(
         required=True, title="commands", metavar="COMMAND"
     )
@@ -152,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     action = track.add_parser("sync", help=text, description=f"{text}; runs that are there are left alone.")
     action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     action.set_defaults(run=_on_sync)
-    return parser
+    return command
 
 
 def _on_data(options: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ class Configuration(Model):
     ]
     """Of each run; `paper` for as many of a table as its paper's numbers are means of."""
     archives: str
-    """Folder with archives that are on disk already."""
+    """Folder with archives that are on disk already; $LOOKALIKE_ARCHIVES comes before it."""
     selection: Literal["test", "held_out"] = "test"
     """What chooses the epoch: the test classes, as in the papers, or 20 % of the training classes in a training of
     their own."""
@@ -53,10 +53,13 @@ class Configuration(Model):
     resume_minutes: Rate = 0
     """Between two files from which a killed training goes on."""
     picture_cache: PictureCache | None = None
+    """Smaller copies of all pictures; those of a data set come before it."""
     overlays: list[str] = []
     """Files of the overlays, which the call itself notes here."""
     name: Name | None = None
+    """Of an overlay and the folder of its results: that of no scale and no data set."""
     tables: SomeUnique[str] | None = None
+    """Of params/tables and params/sweeps, in place of the scale's; of an overlay `comparison` if left out."""
     title: Any = None
     datasets: Any = None
     only: SomeUnique[str] | None = None

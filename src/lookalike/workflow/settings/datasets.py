@@ -97,44 +97,51 @@ class Dataset(Model):
     """A data set, as in params/datasets/<name>.yaml or in an overlay."""
 
     title: Text
+    """What messages and tables call it."""
     published_as: Text = ""
     """Name of its columns in published tables, where it is not the file's."""
     page: Annotated[str, Field(pattern="^https?://")] = ""
     """The owner's page."""
     layout: str = ""
-    """A key of lookalike.workflow.data.readers.READERS."""
+    """`folder`, a folder per class, or that of a published data set, such as `cub`."""
     one_of: Annotated[list[Text], Field(min_length=2)] = []
     """Data sets in this folder; the first that can be read is meant."""
     classes: Classes | None = None
-    """Which class has which role, where the layout itself does not say."""
+    """Which class has which role, as {train: [bench, bollard], test: [kiosk, lamp]}; [1, 6] are folders called 1 to 6.
+    Without it the first half by name trains, 2 before 10; folders `train` and `test`, or `train`, `query` and
+    `gallery`, say it by themselves."""
     counts: Counts | None = None
+    """As {train: {classes: 2, images: 120}, unlabelled: {images: 24}}; other numbers are refused."""
     largest_class: Count | None = None
-    """Pictures of the largest training class."""
+    """Pictures of the largest training class, by which `lookalike plan` counts steps before the split."""
     archives: list[Archive] = []
     generator: Generator | None = None
     archive: Text = ""
-    """Path of the user's own archive."""
+    """Path of the user's own archive, from the project or absolute, unpacked below data/<name>."""
     folder: Text = ""
-    """Path of a folder with the user's own data, read in place."""
+    """Path of a folder with the user's own data, from the project or absolute, read in place."""
     manual: str = ""
     """What a person must do, empty when downloads are automatic."""
     licence: Text = ""
+    """For messages and records."""
     hierarchy: Text = ""
     """Of params/hierarchies/<name>.csv; without, hierarchy.csv in the root if it is there."""
     recall_at: Annotated[SomeUnique[Count], containing(1)] = [1]
-    """With 1, by which epochs are chosen."""
+    """Cut-offs of Recall@k, as [1, 2, 4, 8]; with 1, by which epochs are chosen."""
     levels: Annotated[dict[Name, Text], Field(min_length=1)] = {}
-    """By name in metrics (mAP_<name>) the <level> of the manifest's column coarse_<level>."""
+    """By name in metrics (mAP_<name>) the <level> of the manifest's column coarse_<level>, as {mid: family}."""
     unlabelled: SomeUnique[Annotated[str, Field(pattern=r"^(?!/)(?!(.*/)?\.\.(/|$)).+$")]] = []
-    """Of own pictures: folders below the data set's with pictures of no known class, a part of every gallery."""
+    """Of own pictures: folders below the data set's with pictures of no known class, at any depth, a part of
+    every gallery."""
     ignore: SomeUnique[Text] = []
-    """Patterns of files and folders that are passed over, as *.gif or drafts; with a slash of paths below `folder`."""
+    """Patterns of files and folders that are passed over, as *.gif or drafts; with a slash of paths below `folder`.
+    One that matches nothing is refused."""
     duplicates: Literal["stop", "drop"] = "stop"
-    """At pictures with the same bytes in two classes: end, or leave all of them out."""
+    """At pictures with the same bytes in two classes: end, or leave all out; where one is unlabelled, that one."""
     copies: Literal["keep_one", "stop"] = "keep_one"
-    """Of pictures with the same bytes in one class: leave out all but one, or end."""
+    """Of pictures with the same bytes in one class: leave out all but one, a query first, or end."""
     broken: Literal["stop", "skip"] = "stop"
-    """At a picture that cannot be read: end, or leave it out."""
+    """At a picture that cannot be read: end, or leave it out; left out, as `picture_cache` says."""
     trained_on: Text = ""
     """Another data set of the overlay whose models embed this one, which then needs no training classes."""
     self_match: bool = True

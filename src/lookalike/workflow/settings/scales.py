@@ -50,6 +50,7 @@ class Scale(Model):
     """A scale (params/scales/<name>.yaml), or an overlay as far as it is one."""
 
     title: str
+    """Of tables and pages."""
     like: str | None = None
     """Another scale whose recipe and embedding_dims lie below."""
     tables: Literal["all"] | Unique[str]
@@ -62,9 +63,10 @@ class Scale(Model):
     strangers_super: Natural | None = None
     """Of the strangers only those with this coarse_super, whatever their role."""
     halves: Halves = "fixed"
-    """Crossed: odd seeds train on the test classes of a data set and are tested on its training classes."""
+    """Crossed: odd seeds train on the test classes of a data set and are tested on its training classes.
+    Each half needs two seeds, as [0, 1, 2, 3]; data with queries and a gallery keep one half."""
     embedding_dims: dict[int, Count] = {}
-    """Published embedding size -> size at this scale."""
+    """Published embedding size: size at this scale, as {512: 64}."""
     rates: RateTrials | str | None = None
     """How rates are searched; or the name of a scale or overlay whose choices hold here too."""
     figures: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] | None = None

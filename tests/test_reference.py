@@ -1,0 +1,32 @@
+"""The reference is that of today's code, and names all that recipes can name."""
+
+import reference
+
+from lookalike.losses import LOSSES
+from lookalike.methods import METHODS
+from lookalike.workflow.settings.call import Configuration
+from lookalike.workflow.settings.datasets import Dataset
+from lookalike.workflow.settings.scales import Scale
+from projects import ROOT
+
+
+def test_the_committed_reference_is_that_of_todays_code():
+    committed = (ROOT / "docs" / "reference.md").read_text()
+    assert committed == reference.page(), "python docs/reference.py writes it anew"
+
+
+def test_every_command_key_loss_and_method_has_a_line():
+    page = reference.page()
+    keys = (*Dataset.model_fields, *Configuration.model_fields, *Scale.model_fields)
+    for name in (*LOSSES, *METHODS, *keys):
+        assert f"| `{name}` |" in page
+    for command in ("search", "data status", "track sync", "new"):
+        assert f"### lookalike {command}\n" in page
+
+
+def test_a_value_is_told_in_words():
+    assert (
+        reference.words({"type": "array", "items": {"type": "integer", "minimum": 1}}) == "list of whole number, from 1"
+    )
+    assert reference.words({"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}) == "`a`, `b` or `null`"
+    assert reference.words({"$ref": "#/$defs/Counts"}) == "`Counts`"
