@@ -5,7 +5,8 @@ Run ``python benchmarks/growth.py``. Vectors of 512 numbers are drawn around a c
 neither listed nor seen. Files larger than ``--gigabytes`` are not written: their figures follow the line through the
 two sizes below. Times are of one thread, in processor time, with the files in the machine's cache; memory is what no
 file backs. Inverted lists take over from flat search above `lookalike.app.own.cells.FLAT`; here they are made at every
-size but the least, beside their recall of the ten that flat search finds.
+size but the least, beside their recall of the ten that flat search finds. Ratios are to faiss alone, which holds the
+same vectors in memory and reads each of them: of structure those of the whole pictures.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import faiss
 import torch
 from measure import Finding, conclude, own_megabytes, parser, timed
 from torch import Tensor, nn
@@ -79,6 +81,19 @@ def queried(first: Callable[..., First], index: Index) -> tuple[list[set[int]], 
     return found, statistics.median(seconds[1:])
 
 
+def alone(kind: str, stamps: list[Stamp]) -> tuple[float, float]:
+    """Seconds that faiss takes to hold the same vectors in memory, and the median of those of a flat query."""
+    generator, seconds = torch.Generator().manual_seed(0), 0.0
+    size = LEVELS * DIM if kind == "fixed weights" else DIM
+    index = faiss.IndexFlatL2(size) if kind == "fixed weights" else faiss.IndexFlatIP(size)
+    for start in range(0, len(stamps), TOGETHER):
+        vectors = drawn(kind, start, len(stamps[start : start + TOGETHER]), generator)["embedding"].numpy()
+        seconds += timed(lambda vectors=vectors: index.add(vectors))[1]  # type: ignore[misc]
+    queries = [index.reconstruct(int(place))[None] for place in torch.linspace(0, len(stamps) - 1, QUERIES).long()]
+    times = [timed(lambda query=query: index.search(query, TOP))[1] for query in queries]  # type: ignore[misc]
+    return seconds, statistics.median(times[1:])
+
+
 def measured(folder: Path, kind: str, count: int) -> dict[str, float]:
     """Figures of one index, by what they are of."""
     folder.mkdir()
@@ -90,6 +105,9 @@ def measured(folder: Path, kind: str, count: int) -> dict[str, float]:
     figures["memory, MB"] = own_megabytes() - before
     first = by_fixed_weights if kind == "fixed weights" else WAYS[kind].first
     flat, figures["query, ms"] = queried(first, index)
+    added, asked = alone(kind, stamps)
+    figures["build, times faiss alone"] = figures["build, s"] / added
+    figures["query, times faiss alone"] = figures["query, ms"] / asked
     figures["query, ms"] *= 1e3
     if kind == "cosine" and count > 10_000:
         search.FLAT, usual = 0, search.FLAT
@@ -126,7 +144,13 @@ def main() -> None:
                     known.append(measured(Path(scratch) / "index", kind, count))
             else:
                 slope = (count - sizes[1]) / (sizes[1] - sizes[0])
-                known.append({what: last + slope * (last - known[0][what]) for what, last in known[1].items()})
+                known.append(
+                    {
+                        what: last + slope * (last - known[0][what])
+                        for what, last in known[1].items()
+                        if not what.endswith("alone")
+                    }
+                )
             for what, value in known[-1].items():
                 limit = limits.get((kind, what)) if count == sizes[-1] else None
                 name, unit = what.rsplit(", ", 1)

@@ -16,7 +16,7 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -355,34 +355,6 @@ def agreements(scale: str, *rows: list[str]) -> list[list[str]]:
     return [["table", "rows", "pairs of rows", "gains", "pairs of gains"], *found]
 
 
-def moved(scale: str) -> list[list[str]]:
-    """Rows of claims whose verdict the rule of claims has changed, those of a claim that changed alike in a line."""
-    alike: dict[tuple[str, str, str], list[Row]] = {}
-    for each in comparisons(scale):
-        if each["before"] not in ("", each["verdict"]):
-            alike.setdefault((each["claim"], each["before"], each["verdict"]), []).append(each)
-    found = []
-    for (name, before, now), own in alike.items():
-        first = own[0]
-        if now == "not run":
-            found.append([f"`{name}`", str(len(own)), before, now, "its trainings are not committed"])
-            continue
-        gain, by_one = (_span(float(each[key]) for each in own) for key in ("gain", "difference"))
-        by_rp = f", RP {_span(float(each['rp_difference']) for each in own)}" if first["rp_difference"] else ""
-        told = [metric for prefix, metric in (("", first["metric"]), ("rp_", "RP")) if all(map(_apart(prefix), own))]
-        if now == "not tested":
-            why = f"not decidedly above the start: training adds {gain}"
-        else:
-            why = f"{first['metric']} {by_one}{by_rp}; told from zero by {' and '.join(told) or 'neither'}"
-        found.append([f"`{name}`", str(len(own)), before, now, why])
-    return [["claim", "rows", "rule before", "rule now", "why"], *found]
-
-
-def _apart(prefix: str) -> Callable[[Row], bool]:
-    """Whether an interval of a row leaves zero out."""
-    return lambda row: bool(row[f"{prefix}low"]) and float(row[f"{prefix}low"]) * float(row[f"{prefix}high"]) > 0
-
-
 def _printed(found: Row) -> str:
     return f"{float(found['published']):.1f}" if found["published"] else "–"
 
@@ -421,7 +393,7 @@ VALUES = (
     trainings,
     graph,
 )
-TABLES = (gains, means, said, moved, agreements, explained, imports)
+TABLES = (gains, means, said, agreements, explained, imports)
 KINDS = {kind.__name__: kind for kind in (*VALUES, *TABLES)}
 
 

@@ -81,7 +81,7 @@ def compared() -> Iterator[str | None]:
         return
     import mlflow
 
-    from lookalike.workflow.tracking.sync import VIEW
+    from lookalike.workflow.tracking.sync import SHOWN, VIEW
 
     store = f"sqlite:///{ROOT / 'mlflow.db'}"
     tables = {
@@ -95,7 +95,7 @@ def compared() -> Iterator[str | None]:
         return
     table, experiment = min(tables, key=lambda each: (each[0] != "comparison", each))
     with tempfile.TemporaryDirectory() as folder, mlflow_server(Path(folder), store=store) as address:
-        yield f"{address}/#/experiments/{experiment}/runs?viewStateShareKey={table}"
+        yield f"{address}/#/experiments/{experiment}/runs?{SHOWN}&viewStateShareKey={table}"
 
 
 PAIRS, BIRDS = of_results("*/page/index.html"), of_results("reference/birds/tables.html")
@@ -103,7 +103,7 @@ ASKED = ["document.querySelector('#samples button')", "click #samples button"]
 ANSWERED = [*ASKED, "document.querySelector('#found .open:not(:disabled)')"]
 SCREENS = {
     "tables_birds": Screen(BIRDS),
-    "tables_mini": Screen(of_results("reference/mini/tables.html")),
+    "tables_mini": Screen(of_results("mini/tables.html")),
     "row": Screen(
         of_results("reference/birds/tables.html"), ["click td button", "document.querySelector(':popover-open')"]
     ),

@@ -11,7 +11,7 @@ rule split:
         "../../environment.yml"
     threads: preparing
     params:
-        specification=inputs.specification,
+        specification=inputs.divided,
         broken=inputs.broken_pictures,
         contents=inputs.contents(config["archives"]),
         code=inputs.code(

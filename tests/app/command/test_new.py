@@ -80,6 +80,14 @@ def test_lines_that_are_gone_are_named_and_nothing_is_written(checkout, capsys):
     assert files(checkout.root) == before
 
 
+def test_a_page_without_the_section_is_named_and_nothing_is_written(checkout, capsys):
+    checkout.edit(PAGE, "\n## A loss\n", "\n## Losses\n")
+    before = files(checkout.root)
+    assert main(["new", "loss", "closer"]) == 2
+    assert f"{PAGE}: no section 'A loss' with a file to write" in capsys.readouterr().err
+    assert files(checkout.root) == before
+
+
 def test_a_disk_that_is_full_leaves_all_as_it_was(checkout, capsys, monkeypatch):
     before = files(checkout.root)
     written = []

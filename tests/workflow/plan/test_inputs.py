@@ -50,6 +50,12 @@ def test_a_name_that_does_not_exist_is_refused_with_the_nearest(inputs):
         inputs.manifest(job(dataset="figurines_brids"))
 
 
+def test_what_no_split_reads_of_a_data_set_divides_nothing_anew(inputs):
+    whole, divided = inputs.specification(job()), inputs.divided(job())
+    assert {"title", "recall_at"} <= whole.keys() - divided.keys()
+    assert {"layout", "classes", "generator", "self_match"} <= divided.keys()
+
+
 def test_a_data_set_has_a_split_a_folder_a_record_and_its_protocol(inputs):
     assert inputs.manifest(job()) == inputs.pictures(job()) == "data/splits/figurines_birds.csv"
     assert inputs.root(job()) == inputs.pictures_root(job()) == "data/figurines_birds"

@@ -45,7 +45,7 @@ def tried(folder, manifest, code="c", committed=""):
     """Scores of all trials."""
     output, resume = folder / "trials.csv", folder / ".unfinished"
     files = {"manifest": str(manifest), "root": str(manifest.parent), "output": str(output), "resume": str(resume)}
-    stage.trials(section("proxies", SETTINGS), RATES, code=code, committed=str(committed), **files)
+    stage.trials(section("proxies", SETTINGS), RATES, training=code, committed=str(committed), **files)
     return read_scores(output)
 
 

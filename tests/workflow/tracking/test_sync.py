@@ -12,6 +12,7 @@ from lookalike.base.files import write_json, write_tensors
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.files import read
 from lookalike.workflow.stages.track import track
+from lookalike.workflow.tracking.sync import SHOWN
 from tracked import closed_port, make_runs, mlflow_server, result, runs_in
 
 pytestmark = pytest.mark.slow
@@ -80,7 +81,7 @@ def test_runs_made_without_a_server_are_sent_to_a_real_one_later_and_not_twice(
         mini, table, own = told.out.splitlines()
         assert mini == "mini: 2 runs: 2 sent; 1 table"
         assert re.fullmatch(
-            rf"rows of tried, compared: {address}/#/experiments/\d+/runs\?viewStateShareKey=tried", table
+            rf"rows of tried, compared: {address}/#/experiments/\d+/runs\?{SHOWN}&viewStateShareKey=tried", table
         )
         assert own.startswith("own: 2 runs: 2 sent; its --configfile would tell")
         first = runs_in(address)
@@ -160,7 +161,7 @@ def test_the_rows_of_a_table_are_found_by_its_saved_search_and_not_by_that_of_a_
     # MLflow's page opens each table by a link in the experiment's description, or by the address that is printed.
     printed = capsys.readouterr().out
     for table in ("tried", "tried_1"):
-        place = f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey={table}"
+        place = f"#/experiments/{experiment.experiment_id}/runs?{SHOWN}&viewStateShareKey={table}"
         assert re.search(rf"^rows of {table}, compared: http://[\w.:]+/{re.escape(place)}$", printed, re.M)
         assert f"viewStateShareKey={table})" in experiment.tags["mlflow.note.content"]
         state = json.loads(experiment.tags[f"mlflow.sharedViewState.{table}"])

@@ -53,13 +53,15 @@ def print_new(kind: str, name: str) -> None:
         name: of the new thing: letters, digits and underscores.
 
     Raises:
-        ValueError: for a name that is taken or none of Python's, or where a line that is to be changed is not there;
-            nothing is written then.
+        ValueError: for a name that is taken or none of Python's, or where the section, or a line that is to be changed,
+            is not there; nothing is written then.
     """
     root, asked = project_root(), KINDS[kind]
     _check_name(kind, name, asked)
     page = read_text(root / PAGE)
     section = page.partition(f"\n## {asked.heading}\n")[2].partition("\n## ")[0]
+    if not BLOCK.search(section):
+        raise ValueError(f"{PAGE}: no section {asked.heading!r} with a file to write; that of the repository has it")
     made, written = applied(renamed(section, asked.called, name), root), dict[str, str | None]()
     try:
         for file, text in made.items():

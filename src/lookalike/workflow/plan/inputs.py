@@ -29,8 +29,11 @@ from lookalike.workflow.settings.layers import Tree, settings_digest
 from lookalike.workflow.settings.sources.code import code_digest
 
 TRAINING = "lookalike.workflow.stages.train:train"
-# Of what is known of a data set: words, and where it is had; its content is told by the split.
-APART = {"title", "page", "licence", "manual", "archive", "archives", "folder", "counts"}
+WORDS = {"title", "page", "licence", "manual"}  # of what is known of a data set
+# That, and where it is had; its content is told by the split.
+APART = WORDS | {"archive", "archives", "folder", "counts"}
+# What no split reads: words, cut-offs, a count from before there is a split, and copies.
+NOT_OF_SPLIT = WORDS | {"published_as", "recall_at", "largest_class", "picture_cache"}
 
 
 class Inputs:
@@ -204,6 +207,11 @@ class Inputs:
     def specification(self, wildcards: Any) -> Tree:
         """What is known of a job's data set."""
         return self.dataset(wildcards).about.dump()
+
+    def divided(self, wildcards: Any) -> Tree:
+        """What of a job's data set decides how it is split: not what it is called, nor what it is scored by."""
+        about = self.dataset(wildcards).about
+        return about.model_dump(exclude_unset=True, exclude=NOT_OF_SPLIT)
 
     def manifest(self, wildcards: Any) -> str:
         """Split of a job's data set, for the half that its seed trains on."""

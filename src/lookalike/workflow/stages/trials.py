@@ -28,7 +28,7 @@ def trials(
     settings: Train,
     rates: RateTrials,
     *,
-    code: str,
+    training: str,
     manifest: str,
     root: str,
     output: str,
@@ -47,6 +47,7 @@ def trials(
     Args:
         settings: as `lookalike.workflow.plan.rates.trial_settings` gives them.
         rates: key ``rates`` of the scale.
+        training: digest of the code of `reached`, on which a trial's number rests and on nothing else here.
         manifest: split whose test classes are held out of the training classes.
         output: CSV to write.
         resume: file of an unfinished trial, as for `lookalike.workflow.stages.train.train`, which the others are too
@@ -55,10 +56,10 @@ def trials(
         committed: such a CSV of another machine, whose trials are not made again where the same would make them.
     """
     data = b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)
-    made_by = [code, hashlib.sha256(data).hexdigest(), weights_digest(settings.backbone.weights), strangers_super]
-    reached = partial(
-        _reached,
-        code=code,
+    made_by = [training, hashlib.sha256(data).hexdigest(), weights_digest(settings.backbone.weights), strangers_super]
+    score = partial(
+        reached,
+        code=training,
         manifest=manifest,
         root=root,
         resume=resume,
@@ -83,7 +84,7 @@ def trials(
                 print(f"rung {each.rung}, trial {number} of {len(asked)}, seed {seed}: {_words(each.candidate)}")
                 digest = settings_digest([trial.dump(), seed, *made_by])
                 if digest not in known:
-                    known[digest] = reached(trial, seed=seed)
+                    known[digest] = score(trial, seed=seed)
                     write_json(finished, known)
                 scores[each].append(known[digest])
                 made[each].append(digest)
@@ -93,7 +94,7 @@ def trials(
     Path(resume).unlink(missing_ok=True)
 
 
-def _reached(settings: Train, *, seed: int, **inputs: Any) -> float:
+def reached(settings: Train, *, seed: int, **inputs: Any) -> float:
     """MAP@R of a training after its last epoch, of which nothing else stays."""
     with TemporaryDirectory() as folder:
         history = f"{folder}/history.csv"

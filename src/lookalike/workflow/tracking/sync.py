@@ -52,6 +52,7 @@ from lookalike.workflow.tracking.server import (
 ANSWER_S, REQUEST_S = 10.0, "60"
 DONE = ("sent", "completed", "there already")
 LONGEST_TAG = 5000  # characters, of which every version of MLflow keeps all
+SHOWN = "workflowType=machine_learning"  # else MLflow's page stays with language models where it was last
 VIEW = "mlflow.sharedViewState."  # and the name of the view: a tag of the experiment that MLflow's page reads
 NOTE = "mlflow.note.content"  # Markdown that MLflow's page shows with a run or an experiment
 ABOUT = """\
@@ -234,13 +235,13 @@ def _save_view(client: Any, plan: Plan, table: str) -> str:
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",
         "datasetsFilter": [],
-        "selectedColumns": ["attributes.`Dataset`", *columns, f"tags.`table_{table}`"],
+        "selectedColumns": [*columns, f"tags.`table_{table}`"],
     }
     experiment = experiment_of(client, plan.folder)
     with FileLock(project_root() / ".snakemake" / "mlflow_tags.lock"):  # of tables that are assembled at the same time
         before = client.get_experiment(experiment).tags
         tables = sorted({table, *(key.removeprefix(VIEW) for key in before if key.startswith(VIEW))})
-        places = {each: f"/experiments/{experiment}/runs?viewStateShareKey={each}" for each in tables}
+        places = {each: f"/experiments/{experiment}/runs?{SHOWN}&viewStateShareKey={each}" for each in tables}
         about = ABOUT.format(scale=plan.folder) + ", ".join(f"[{each}](#{place})" for each, place in places.items())
         tags = {VIEW + table: json_text(view, where=table), NOTE: about, **KIND}
         for key in tags:
