@@ -24,7 +24,7 @@ use rule train as try_rates with:
         settings=inputs.settings_of_trials,
         rates=inputs.rates,
         code=inputs.code("lookalike.workflow.stages.trials:trials", stage="train"),
-        training=inputs.code("lookalike.workflow.stages.trials:reached", stage="train"),
+        training=inputs.code("lookalike.workflow.stages.train:train", stage="train"),
         resume=f"{RESULTS}/rates/{{recipe}}/.{{dataset}}{{half}}.unfinished",
         committed=f"{inputs.reference_folder}/rates/{{recipe}}/{{dataset}}{{half}}.csv",
     message:

@@ -73,6 +73,15 @@ def test_metrics_of_other_settings_are_of_other_settings_whatever_their_code(inp
     assert not is_read(inputs)
 
 
+def test_code_that_made_committed_trials_is_noted_too(inputs, params):
+    folder = params.parent / REFERENCE / "mini"
+    (folder / "rates" / "margin").mkdir(parents=True)
+    write_json(folder / CALL, {"scale": "mini"})
+    today = inputs.training_code("margin", "figurines_birds")
+    (folder / "rates" / "margin" / "figurines_birds.csv").write_text(f"made_by,code\na,older\nb,{today}\nc,older\n")
+    assert other_code() == [Other("margin", "older", today)]
+
+
 def test_code_whose_traces_have_moved_is_never_taken_for_equal(inputs, committed):
     committed(code="older")
     others = other_code()

@@ -6,6 +6,7 @@ import pytest
 from lookalike.metrics.similarity import NotFiniteError
 from lookalike.workflow.plan.halving import asked_next
 from lookalike.workflow.plan.rates import design_of, read_known, read_scores, write_scores
+from lookalike.workflow.plan.reuse import Equal
 from lookalike.workflow.settings.scales import RateTrials
 from lookalike.workflow.stages import trials as stage
 from lookalike.workflow.training.steps import DivergedError
@@ -87,7 +88,7 @@ def test_a_killed_job_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_pa
 
 
 def test_what_other_code_has_reached_is_not_taken(tmp_path, manifest, trained, monkeypatch):
-    def full(scores, made_by, output):
+    def full(scores, made_by, code, output):
         raise OSError(output)
 
     monkeypatch.setattr(stage, "write_scores", full)  # at the end, when all is trained
@@ -118,6 +119,18 @@ def test_trials_of_another_machine_are_taken_where_the_same_would_make_them(tmp_
     assert len(trained) == 2 * every + 1
 
 
+def test_trials_of_code_that_computes_the_same_are_taken_and_then_name_todays(tmp_path, manifest, trained, monkeypatch):
+    made = tried(tmp_path, manifest, code="older")
+    every = len(trained)
+    committed = (tmp_path / "trials.csv").rename(tmp_path / "committed.csv")
+    monkeypatch.setattr(stage, "read_equal", lambda: (Equal("older", "c", "1"), Equal("c", "moved", "1")))
+    assert tried(tmp_path, manifest, committed=committed) == made
+    assert len(trained) == every
+    assert {*pd.read_csv(tmp_path / "trials.csv")["code"]} == {"c"}
+    tried(tmp_path, manifest, code="moved", committed=committed)
+    assert len(trained) == 2 * every
+
+
 @pytest.mark.parametrize("error", [DivergedError("the loss is nan"), NotFiniteError("embedding 3 holds NaN")])
 def test_a_trial_that_diverges_scores_nothing_and_others_go_on(tmp_path, manifest, monkeypatch, capsys, error):
     train = stage.train
@@ -138,18 +151,26 @@ def test_a_trial_that_diverges_scores_nothing_and_others_go_on(tmp_path, manifes
 def test_scores_are_read_as_they_were_written(tmp_path, manifest):
     scores = tried(tmp_path, manifest)
     scores = {each: [1 / 3 + number / 7] for number, each in enumerate(scores)}
-    write_scores(scores, {each: [str(number)] for number, each in enumerate(scores)}, str(tmp_path / "again.csv"))
+    write_scores(scores, {each: [str(number)] for number, each in enumerate(scores)}, "c", str(tmp_path / "again.csv"))
     assert read_scores(tmp_path / "again.csv") == scores
     known = {str(number): of_seeds[0] for number, of_seeds in enumerate(scores.values())}
-    assert read_known(tmp_path / "again.csv") == known
-    assert read_known(tmp_path / "none.csv") == {}
+    assert read_known(tmp_path / "again.csv", {"c"}) == known
+    assert read_known(tmp_path / "again.csv", {"other"}) == {}
+    assert read_known(tmp_path / "none.csv", {"c"}) == {}
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "rung,of_seeds\n0,0.5\n", "made_by,of_seeds\na b,0.5\n", "made_by,of_seeds\na,x\n", "made_by,of_seeds\n,1\n"],
+    [
+        "",
+        "rung,of_seeds,code\n0,0.5,c\n",
+        "made_by,of_seeds\na,0.5\n",
+        "made_by,of_seeds,code\na b,0.5,c\n",
+        "made_by,of_seeds,code\na,x,c\n",
+        "made_by,of_seeds,code\n,1,c\n",
+    ],
 )
 def test_committed_trials_of_another_form_are_refused_by_name(tmp_path, text):
     (tmp_path / "trials.csv").write_text(text)
-    with pytest.raises(ValueError, match=r"trials\.csv: as many scores in of_seeds as digests in made_by are right"):
-        read_known(tmp_path / "trials.csv")
+    with pytest.raises(ValueError, match=r"trials\.csv: a code, and as many scores in of_seeds as digests in made_by"):
+        read_known(tmp_path / "trials.csv", {"c"})

@@ -1,8 +1,8 @@
-"""Code that computes the same: after a change of form or speed, committed metrics still count as made by today's.
+"""Code that computes the same: after a change of form or speed, committed numbers still count as made by today's.
 
-Metrics name the digest of the code that made them. Where the gate finds every trace unmoved, ``results/equal_code.csv``
-says which of today's digests each of these has become. Where traces are written anew, it says of which code the numbers
-have moved, and no later call takes those for equal.
+Metrics, and trials of rates, name the digest of the code that made them. Where the gate finds every trace unmoved,
+``results/equal_code.csv`` says which of today's digests each of these has become. Where traces are written anew, it
+says of which code the numbers have moved, and no later call takes those for equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITHOUT_FILES = ("settings", "reads")  # what else decides metrics and can be to
 
 
 class Other(NamedTuple):
-    """A digest of code that committed metrics of a recipe name, and what today's code has in its place."""
+    """A digest of code that committed metrics or trials of a recipe name, and what today's code has in its place."""
 
     recipe: str
     before: str
@@ -35,13 +35,16 @@ class Other(NamedTuple):
 
 
 def other_code() -> list[Other]:
-    """All digests of committed metrics that today's code no longer has, where nothing but code is other than today's.
+    """All digests of committed metrics and trials that today's code no longer has.
+
+    Metrics that something else than code makes otherwise today are left out.
 
     Raises:
         ValueError: as `Plan`, for parameter files that a call would refuse.
     """
     calls = sorted((project_root() / REFERENCE).glob(f"*/{CALL}"))
-    return sorted({other for call in calls if (call.parent / "metrics").is_dir() for other in _others(call)})
+    told = [call for call in calls if {"metrics", "rates"} & {each.name for each in call.parent.iterdir()}]
+    return sorted({other for call in told for other in _others(call)})
 
 
 def _others(call: Path) -> Iterator[Other]:
@@ -54,6 +57,10 @@ def _others(call: Path) -> Iterator[Other]:
         if not differs(said, {key: today[key] for key in WITHOUT_FILES}):
             changed = [key for key in OF_CODE if said.get(key, today[key]) != today[key]]
             yield from (Other(recipe, said[key], today[key]) for key in changed)
+    for file in sorted((call.parent / "rates").glob("*/*.csv")):
+        today_code = inputs.training_code(file.parent.name, file.name.split(".")[0])
+        said_codes = {row["code"] for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines())}
+        yield from (Other(file.parent.name, code, today_code) for code in said_codes - {today_code})
 
 
 def note_equal(others: Iterable[Other]) -> str:

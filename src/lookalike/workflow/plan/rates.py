@@ -330,11 +330,11 @@ def choose_rates(kinds: Sequence[Sequence[Any]], rates: RateTrials, *, trials: S
         found.to_csv(path, index=False, float_format="%.6g")
 
 
-def write_scores(scores: Scores, made_by: Mapping[Asked, Sequence[str]], output: str) -> None:
-    """Write what each trial reached with each seed, and the digest of what made that, for `read_scores`."""
+def write_scores(scores: Scores, made_by: Mapping[Asked, Sequence[str]], code: str, output: str) -> None:
+    """Write what each trial reached with each seed, the digests of what made that, and of the code that did."""
     rows = [
         {"rung": asked.rung, **asked.candidate._asdict(), "of_seeds": " ".join(map(repr, of_seeds))}
-        | {"made_by": " ".join(made_by[asked])}
+        | {"made_by": " ".join(made_by[asked]), "code": code}
         for asked, of_seeds in scores.items()
     ]
     with replacing(output) as path:
@@ -352,8 +352,12 @@ def read_scores(file: str | Path) -> dict[Asked, list[float]]:
     }
 
 
-def read_known(file: str | Path) -> dict[str, float]:
+def read_known(file: str | Path, codes: Collection[str]) -> dict[str, float]:
     """Scores of a kind's trials by the digest of what made each; none of a file that is not there.
+
+    Args:
+        file: of `write_scores`.
+        codes: digests of code whose trials count.
 
     Raises:
         ValueError: for a file that is none of `write_scores`, naming it.
@@ -361,11 +365,13 @@ def read_known(file: str | Path) -> dict[str, float]:
     if not Path(file).is_file():
         return {}
     try:
-        rows = pd.read_csv(file, dtype=str)[["made_by", "of_seeds"]].itertuples(index=False)
-        each = [zip(digests.split(), scores.split(), strict=True) for digests, scores in rows]
+        trials = pd.read_csv(file, dtype=str)[["made_by", "of_seeds", "code"]]
+        trials = trials[trials["code"].isin(codes)]
+        each = [zip(digests.split(), scores.split(), strict=True) for digests, scores, _ in trials.to_numpy()]
         return {digest: float(score) for pairs in each for digest, score in pairs}
     except (KeyError, ValueError, AttributeError) as error:
-        raise ValueError(f"{file}: as many scores in of_seeds as digests in made_by are right ({error})") from None
+        right = "a code, and as many scores in of_seeds as digests in made_by are right"
+        raise ValueError(f"{file}: {right} ({error})") from None
 
 
 def _design_stated(plan: Plan) -> RateTrials:

@@ -15,6 +15,7 @@ from lookalike.metrics.similarity import NotFiniteError
 from lookalike.workflow.data.checksums import weights_digest
 from lookalike.workflow.plan.halving import Asked, Candidate, asked_next
 from lookalike.workflow.plan.rates import METRIC, design_of, read_known, trained_as, write_scores
+from lookalike.workflow.plan.reuse import read_equal
 from lookalike.workflow.plan.terms import has_part
 from lookalike.workflow.settings.layers import settings_digest
 from lookalike.workflow.settings.model import checked
@@ -47,16 +48,17 @@ def trials(
     Args:
         settings: as `lookalike.workflow.plan.rates.trial_settings` gives them.
         rates: key ``rates`` of the scale.
-        training: digest of the code of `reached`, on which a trial's number rests and on nothing else here.
+        training: digest of the code that trains, on which a trial's number rests and on nothing else here.
         manifest: split whose test classes are held out of the training classes.
         output: CSV to write.
         resume: file of an unfinished trial, as for `lookalike.workflow.stages.train.train`, which the others are too
             for; beside it, with ``.json`` behind its name, what finished ones have reached, so that a killed job goes
             on where it was.
-        committed: such a CSV of another machine, whose trials are not made again where the same would make them.
+        committed: such a CSV of another machine, whose trials are not made again where the same would make them, or
+            code that `read_equal` knows to compute the same.
     """
     data = b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)
-    made_by = [training, hashlib.sha256(data).hexdigest(), weights_digest(settings.backbone.weights), strangers_super]
+    made_by = [METRIC, hashlib.sha256(data).hexdigest(), weights_digest(settings.backbone.weights), strangers_super]
     score = partial(
         reached,
         code=training,
@@ -72,7 +74,10 @@ def trials(
         workers=workers,
     )
     finished = Path(f"{resume}.json")
-    known: dict[str, float] = read_known(committed) | (read_json(finished) if finished.is_file() else {})
+    by_code: dict[str, dict[str, float]] = read_json(finished) if finished.is_file() else {}
+    mine = by_code.setdefault(training, {})
+    same = {training, *(each.before for each in read_equal() if each.after == training)}
+    known = read_known(committed, same) | mine
     scores: dict[Asked, list[float]] = {}
     made: dict[Asked, list[str]] = {}
     while asked := asked_next(scores, design_of(rates), has_own=has_part(settings, "proxies")):
@@ -84,12 +89,12 @@ def trials(
                 print(f"rung {each.rung}, trial {number} of {len(asked)}, seed {seed}: {_words(each.candidate)}")
                 digest = settings_digest([trial.dump(), seed, *made_by])
                 if digest not in known:
-                    known[digest] = score(trial, seed=seed)
-                    write_json(finished, known)
+                    known[digest] = mine[digest] = score(trial, seed=seed)
+                    write_json(finished, by_code)
                 scores[each].append(known[digest])
                 made[each].append(digest)
                 print(f"  {METRIC} {100 * known[digest]:.2f}")
-    write_scores(scores, made, output)
+    write_scores(scores, made, training, output)
     finished.unlink(missing_ok=True)
     Path(resume).unlink(missing_ok=True)
 
