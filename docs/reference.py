@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from lookalike.app.command import parser
@@ -19,13 +20,15 @@ from lookalike.methods import METHODS
 from lookalike.workflow.plan.checks import SUPPLIED
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.datasets import Dataset
+from lookalike.workflow.settings.files import read_yaml
 from lookalike.workflow.settings.model import Model
 from lookalike.workflow.settings.recipes import Recipe, RecipeEntry
 from lookalike.workflow.settings.scales import Scale
 from lookalike.workflow.settings.sources.code import constructor_arguments
 from lookalike.workflow.settings.tables import Sweep, Table
 
-PAGE = Path(__file__).with_name("reference.md")
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reference.md"
 INTRODUCTION = """\
 # Reference
 
@@ -79,20 +82,27 @@ def commands(group: argparse.ArgumentParser) -> Iterator[str]:
     yield f"### {group.prog}\n\n{_sentence(group.description or '')}\n\n`{usage}`\n\n" + table(("argument", ""), rows)
 
 
-def keys(kind: type[Model], shown: set[str]) -> str:
-    """A table of a model's keys, and one for each model below it that is not shown yet."""
+def keys(kind: type[Model], shown: set[str], stated: Mapping[str, Any]) -> str:
+    """A table of a model's keys, and one for each model below it that is not shown yet.
+
+    Args:
+        kind: the model.
+        shown: names of models that are shown, to which it adds.
+        stated: values that hold where a file of this kind says nothing, other than the model's own.
+    """
     schema = kind.model_json_schema()
     parts = {name: each for name, each in schema.get("$defs", {}).items() if "properties" in each}
     new = {name: each for name, each in parts.items() if name not in shown}
     shown.update(parts)
     below = "".join(f"\n`{name}`: {_sentence(_said(each))}\n\n{_keys(each)}" for name, each in new.items())
-    return _keys(schema) + below
+    return _keys(schema, stated) + below
 
 
-def _keys(schema: Mapping[str, Any]) -> str:
-    required = schema.get("required", [])
+def _keys(schema: Mapping[str, Any], stated: Mapping[str, Any] = MappingProxyType({})) -> str:
+    required = {*schema.get("required", [])} - stated.keys()
+    defaults = {name: {"default": value} for name, value in stated.items()}
     rows = [
-        (f"`{name}`", words(each), _default(each, name in required), _said(each))
+        (f"`{name}`", words(each), _default(each | defaults.get(name, {}), name in required), _said(each))
         for name, each in schema["properties"].items()
         if words(each)  # a scale's own, which a call hands on
     ]
@@ -172,8 +182,9 @@ def _sentence(text: str) -> str:
 def page() -> str:
     """The whole page."""
     shown: set[str] = set()
+    stated = {Configuration: read_yaml(ROOT / "params" / "config.yaml")}
     files = "\n".join(
-        f"### {title}\n\n{_sentence(inspect.getdoc(kind) or '')}\n\n{keys(kind, shown)}"
+        f"### {title}\n\n{_sentence(inspect.getdoc(kind) or '')}\n\n{keys(kind, shown, stated.get(kind, {}))}"
         for title, kind in FILES.items()
     )
     sections = {
