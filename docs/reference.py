@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lookalike.app.command import parser
+from lookalike.app.own.arguments import EXAMPLE
 from lookalike.losses import LOSSES
 from lookalike.methods import METHODS
 from lookalike.workflow.plan.checks import SUPPLIED
@@ -79,7 +80,9 @@ def commands(group: argparse.ArgumentParser) -> Iterator[str]:
         for each in group._actions
         if "--help" not in each.option_strings
     ]
-    yield f"### {group.prog}\n\n{_sentence(group.description or '')}\n\n`{usage}`\n\n" + table(("argument", ""), rows)
+    example = f"{EXAMPLE}`{str(group.epilog).removeprefix(EXAMPLE)}`"
+    text = f"{_sentence(group.description or '')}\n\n`{usage}`\n\n{example}\n\n"
+    yield f"### {group.prog}\n\n{text}{table(('argument', ''), rows)}"
 
 
 def keys(kind: type[Model], shown: set[str], stated: Mapping[str, Any]) -> str:

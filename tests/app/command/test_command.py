@@ -1,9 +1,11 @@
 """The command that tells what is on disk, on a project with four small data sets."""
 
+import argparse
 import errno
 import hashlib
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import yaml
 from PIL import Image
 
 import lookalike
-from lookalike.app.command import main
+from lookalike.app.command import main, parser
 from lookalike.base import paths
 from lookalike.base.paths import project_root
 from lookalike.base.text import WIDTH
@@ -315,6 +317,20 @@ def test_without_a_project_the_command_says_in_one_line_that_it_wants_one(tmp_pa
         assert captured.out == ""
         assert captured.err.startswith(f"lookalike: {tmp_path} is not in a project's folder")
         assert captured.err.count("\n") == 1
+
+
+def test_the_help_of_each_command_ends_with_an_example_that_it_takes():
+    def below(group):
+        (kinds,) = [action.choices for action in group._actions if isinstance(action, argparse._SubParsersAction)] or [
+            {}
+        ]
+        return [leaf for each in kinds.values() for leaf in below(each)] if kinds else [group]
+
+    for command in below(parser()):
+        last = command.format_help().splitlines()[-1]
+        assert last.startswith(f"Example: {command.prog} ") or last == f"Example: {command.prog}"
+        taken = parser().parse_args(shlex.split(last.removeprefix("Example: lookalike")))
+        assert taken.run is command.get_default("run")
 
 
 def test_version_and_help_are_told_anywhere_without_a_heavy_library(tmp_path):

@@ -32,6 +32,7 @@ METHODS = ("activation", "structure", "attention", "gradient", "class_agnostic",
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt")  # endings of files that torch writes
 _EXAMPLE = "is NAME=FILE, such as squeezenet1_1=weights/squeezenet1_1.pth"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+EXAMPLE = "Example: "  # of what a command's help ends with
 OVERLAY = "overlay with own data; given again, the next is laid over it, as Snakemake does with several files"
 
 
@@ -43,7 +44,12 @@ def add_commands(groups: Any) -> None:
         "the library's own. Those of untrained:squeezenet1_1 come with lookalike, as do the photographs of groceries:"
     )
     text = "pictures of a folder that look like a query, each with the reason"
-    search = groups.add_parser("search", help=text, description=f"{text}. {means}")
+    search = groups.add_parser(
+        "search",
+        help=text,
+        description=f"{text}. {means}",
+        epilog=f"{EXAMPLE}lookalike search untrained:squeezenet1_1 groceries:Lemon/0.jpg --out lemons.html",
+    )
     search.add_argument("model", metavar="RUN", help="the model that sees the pictures")
     search.add_argument("query", metavar="QUERY", help="a picture, or a folder of them")
     search.add_argument("--in", dest="folder", help="folder that is searched (the query's own)")
@@ -54,21 +60,33 @@ def add_commands(groups: Any) -> None:
     search.add_argument("--index", type=Path, metavar="FOLDER", help="where the index is kept (data/indexes)")
     search.set_defaults(run=_on_search)
     text = "why two pictures look alike, or why one is closer than another"
-    explain = groups.add_parser("explain", help=text, description=f"{text}. {means}")
+    explain = groups.add_parser(
+        "explain",
+        help=text,
+        description=f"{text}. {means}",
+        epilog=f"{EXAMPLE}lookalike explain untrained:squeezenet1_1 groceries:Lemon/0.jpg groceries:Lemon/1.jpg",
+    )
     explain.add_argument("model", metavar="RUN", help="the model that sees the pictures")
     explain.add_argument("pictures", nargs="+", metavar="PICTURE", help="query and match")
     explain.add_argument("--negative", metavar="PICTURE", help="what the match is closer than")
     explain.add_argument("--out", type=Path, metavar="FOLDER", help="for explanation.png and explanation.json")
     explain.set_defaults(run=_on_explain)
     text = "a model as weights, ONNX, preprocessing and an index of a folder, for programs without lookalike"
-    export = groups.add_parser("export", help=text, description=f"{text}. {means}")
+    export = groups.add_parser(
+        "export",
+        help=text,
+        description=f"{text}. {means}",
+        epilog=f"{EXAMPLE}lookalike export untrained:squeezenet1_1 --in groceries: --to service",
+    )
     export.add_argument("model", metavar="RUN", help="the model that is written")
     export.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new folder")
     export.add_argument("--in", dest="folder", help="pictures of the index; AVSL's weights are fixed by them")
     export.add_argument("--index", type=Path, metavar="FOLDER", help="where indexes are kept (data/indexes)")
     export.set_defaults(run=_on_export)
     text = "a page in the browser that searches a folder: matches with reasons, copies, outliers; the same as JSON"
-    serve = groups.add_parser("serve", help=text, description=f"{text}. Example: lookalike serve groceries:. {means}")
+    serve = groups.add_parser(
+        "serve", help=text, description=f"{text}. {means}", epilog=f"{EXAMPLE}lookalike serve groceries:"
+    )
     serve.add_argument("folder", metavar="FOLDER", help="of pictures")
     serve.add_argument(
         "--model", action="append", metavar="RUN", help=f"that sees them; may be given again ({UNTRAINED}squeezenet1_1)"
@@ -80,7 +98,12 @@ def add_commands(groups: Any) -> None:
     serve.set_defaults(run=_on_serve)
     text = "a network fitted to the classes of a folder in one pass, without training, as a file that a RUN may be"
     means = "Its embeddings are divided by what varies within classes (rca), or by all that varies (whitening)."
-    fit = groups.add_parser("fit", help=text, description=f"{text}. {means}")
+    fit = groups.add_parser(
+        "fit",
+        help=text,
+        description=f"{text}. {means}",
+        epilog=f"{EXAMPLE}lookalike fit groceries: --out fitted.safetensors",
+    )
     fit.add_argument("folder", metavar="FOLDER", help="with a folder of pictures per class")
     fit.add_argument(
         "--network", metavar="NAME[=FILE]", default="squeezenet1_1", help="of torchvision or timm (squeezenet1_1)"
@@ -103,7 +126,12 @@ def add_commands(groups: Any) -> None:
         action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     text = "which method to take for a folder of pictures with a folder per class, measured on classes held out"
     means = "A call that was stopped goes on when the same line is typed again."
-    recommend = groups.add_parser("recommend", help=text, description=f"{text}. {means}")
+    recommend = groups.add_parser(
+        "recommend",
+        help=text,
+        description=f"{text}. {means}",
+        epilog=f"{EXAMPLE}lookalike recommend groceries: --hours 0.1",
+    )
     recommend.add_argument("folder", metavar="FOLDER", help="with a folder of pictures per class")
     recommend.add_argument("--hours", type=float, default=0.5, help="that it may take (0.5)")
     recommend.add_argument("--pictures-per-class", type=int, metavar="N", help="that take part at most (all)")
