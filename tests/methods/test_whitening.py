@@ -205,6 +205,7 @@ def test_models_without_one_vector_and_one_linear_head_are_not_mapped():
 
 
 @pytest.mark.nightly
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(ARCHIVES is None, reason="photographs that may not be passed on are not here")
 @pytest.mark.parametrize("dataset", ["birds", "cars", "products"])
 def test_first_hits_on_photographs_are_those_that_another_hand_found(dataset, tmp_path, monkeypatch):

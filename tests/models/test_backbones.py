@@ -283,6 +283,7 @@ def as_published(monkeypatch, name, state):
 
 
 # Vision transformers have no map and are refused; of the largest there are weights for pictures of 518 px alone.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [each for each in models.list_models(models) if each != "vit_h_14"])
 @pytest.mark.filterwarnings("ignore")
 def test_a_classifier_is_built_as_torchvision_builds_it_for_its_published_weights(monkeypatch, name):

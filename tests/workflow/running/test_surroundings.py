@@ -98,6 +98,7 @@ def test_a_home_that_is_no_folder_is_one_in_the_project(places, home):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", KEPT)
 def test_a_folder_that_the_person_has_set_and_nobody_can_write_to_is_named_and_another_one_is_used(places, name):
     _, environment, said = prepared(places, **{name: str(places / "closed")})
@@ -106,6 +107,7 @@ def test_a_folder_that_the_person_has_set_and_nobody_can_write_to_is_named_and_a
     assert environment[name] in said[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("folder", ["closed", "missing", "file", "t" * LONGEST])
 @pytest.mark.parametrize("variable", ["TMPDIR", "TMP"])
 def test_a_temporary_folder_that_cannot_serve_is_named_and_another_one_is_taken(places, variable, folder):
