@@ -1,4 +1,4 @@
-"""How large products are drawn: bicycle, cabinet, chair, lamp, sofa and table."""
+"""Drawings of large products: bicycle, cabinet, chair, lamp, sofa and table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sheet of pictures that shows what a preset looks like."""
+"""A sheet of sample pictures of a preset."""
 
 from __future__ import annotations
 

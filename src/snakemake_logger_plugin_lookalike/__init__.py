@@ -1,4 +1,4 @@
-"""Show a call of this project in few lines, and let its command line mean what it says.
+"""Show a call of this project in few lines, and read its command line as the person meant it.
 
 Snakemake imports its plugins before it parses the command line. So targets behind list options are moved to its front
 here (``--resources`` swallows every word after it), a call from a sub-folder becomes one of the project, and what its

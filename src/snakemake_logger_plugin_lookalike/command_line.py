@@ -1,4 +1,4 @@
-"""What a call of Snakemake is for, and its command line as the person meant it."""
+"""Targets of a call of Snakemake, and its command line as the person meant it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say in one line what Snakemake and failing jobs say in many."""
+"""Shorten the many lines of Snakemake and of failing jobs to one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAIL = 2**15  # bytes at the end of a log, among which reasons and warnings are 
 
 
 def headline(text: str, targets: Sequence[str] = ()) -> str:
-    """The one line that says what went wrong.
+    """The one line that names a failure.
 
     Args:
         text: what Snakemake prints of an error: class and place, message, and maybe a stack.

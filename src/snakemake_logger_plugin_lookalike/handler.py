@@ -70,7 +70,7 @@ class LogHandler(LogHandlerBase):  # type: ignore[misc]
             self.handleError(record)
 
     def close(self) -> None:
-        """Print the last lines: what there is now, or why there is not."""
+        """Print the last lines: the results of the call, or the reason for their absence."""
         if not self._over:
             self._over = True
             if self._planned and not self.common_settings.dryrun:

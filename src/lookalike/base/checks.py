@@ -1,4 +1,4 @@
-"""Refusals that say what would be right, in one wording for names, keys, numbers and missing libraries."""
+"""Refusals with the remedy, in one wording for names, keys, numbers and missing libraries."""
 
 from __future__ import annotations
 
@@ -111,13 +111,13 @@ def require_positive(name: str, value: float) -> None:
 
 
 def workflow_extra() -> AbstractContextManager[None]:
-    """Around imports of what the extra ``workflow`` brings, as `from_extra`."""
+    """Guard imports of the libraries of the extra ``workflow``, as `from_extra`."""
     return from_extra("workflow")
 
 
 @contextmanager
 def from_extra(extra: str) -> Iterator[None]:
-    """Around imports of what an extra brings.
+    """Guard imports of the libraries of an extra.
 
     Raises:
         ModuleNotFoundError: with one line that names the missing library and how to install the extra.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def state_of(found: os.stat_result) -> tuple[int, int, int]:
-    """By what a file's content is known without being read: its size, and the times of content and file.
+    """State of a file's content, known without reading it: its size, and the times of content and file.
 
     Both times are nanoseconds. A copy sets the first one back, but no program the second one.
     """
@@ -166,7 +166,7 @@ def _no_json(path: Path | str, reason: str) -> str:
 
 
 def write_tensors(path: Path | str, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors as safetensors, with what they are about as JSON in the header.
+    """Write tensors as safetensors, with their description as JSON in the header.
 
     Raises:
         ValueError: as `require_finite` and `json_text`.
@@ -220,7 +220,7 @@ def unpacked_names(packed: Tensor) -> list[str]:
 
 
 def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors of a safetensors file and what they are about.
+    """Tensors of a safetensors file and their description.
 
     Raises:
         ValueError: if the file is broken or no safetensors file, and as `require_finite`.
@@ -241,7 +241,7 @@ def mapped_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]
 
 
 def read_about(path: Path | str) -> dict[str, Any]:
-    """What the tensors of a safetensors file are about, without reading them; empty if the file does not say.
+    """Description of the tensors of a safetensors file, without reading them; empty if the file has none.
 
     Raises:
         ValueError: as `read_tensors`.
@@ -272,7 +272,7 @@ def _about(stream: Any) -> dict[str, Any]:
 
 
 def about_model(path: Path | str) -> dict[str, Any]:
-    """What the file of a training says of itself, nothing where only the metrics were kept."""
+    """Description in the file of a training; empty where only the metrics were kept."""
     return read_about(path) if Path(path).is_file() else {}
 
 

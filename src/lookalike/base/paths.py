@@ -1,4 +1,4 @@
-"""Where the project's own files are."""
+"""Paths of the project's own files: its root, its episodes and its archives."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def episodes_of(manifest: str, ways: int) -> str:
 
 
 def archives_of(configured: str) -> str:
-    """Folder of archives: ``$LOOKALIKE_ARCHIVES`` where it is set, else what is configured as ``archives``."""
+    """Folder of archives: ``$LOOKALIKE_ARCHIVES`` where it is set, else the configured ``archives``."""
     return os.environ.get("LOOKALIKE_ARCHIVES") or configured

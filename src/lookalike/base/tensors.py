@@ -13,7 +13,7 @@ def unit(vectors: Tensor) -> Tensor:
 
 
 def beside(tensor: Tensor, other: Tensor) -> Tensor:
-    """The tensor on the device of another one; what comes there from the host waits for nothing."""
+    """The tensor on the device of another one; a copy from the host waits for nothing."""
     return tensor.to(other.device, non_blocking=True)
 
 

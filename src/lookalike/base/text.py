@@ -37,7 +37,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a sign in place of what no terminal and no page can show: bytes of names that are not UTF-8."""
+    """The text with a sign in place of bytes that no terminal and no page can show: in names that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -47,7 +47,7 @@ def one_line(text: str) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """What an error says for a line of its own, with the file of one that the system has raised."""
+    """Message of an error for a line of its own; an error of the system comes with its file."""
     return f"{error.filename or 'the system'}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
 
 

@@ -1,4 +1,4 @@
-"""Measures of likeness taken apart into what they are sums of: pairs of locations, or nodes of a graph.
+"""Measures of likeness taken apart into their summands: pairs of locations, or nodes of a graph.
 
 `by_structure` takes DIML's structural similarity apart: plan times similarity of each pair of locations. `by_graph`
 takes AVSL's distance apart, and says where its nodes look. `by_activation` takes a cosine of two embeddings apart:
@@ -47,7 +47,7 @@ def decomposes(embedder: Embedder) -> bool:
 
 @torch.no_grad()
 def by_activation(embedder: Embedder, images: Tensor) -> Explanation:
-    """What pairs of locations add to the cosine, in float64.
+    """Decompose the cosine into contributions of pairs of locations, in float64.
 
     Args:
         embedder: pooling by mean, maximum or both, and a linear head or none.
@@ -86,7 +86,7 @@ def by_activation(embedder: Embedder, images: Tensor) -> Explanation:
 
 
 def location_vectors(embedder: Embedder, feature_maps: Tensor) -> Tensor:
-    """What each location adds to the embedding, ``(N, h w, D)`` float64, of maps ``(N, C, h, w)``."""
+    """Contribution of each location to the embedding, ``(N, h w, D)`` float64, of maps ``(N, C, h, w)``."""
     flat = feature_maps.flatten(2).double()  # (N, C, h w)
     shares = torch.zeros_like(flat)
     if embedder.pooling in ("average", "average_max"):
@@ -114,7 +114,7 @@ def by_structure(
     global_vector: GlobalVector = "embedding",
     **matched: Any,
 ) -> Explanation:
-    """What pairs of locations add to the structural similarity, in float64.
+    """Decompose the structural similarity into contributions of pairs of locations, in float64.
 
     Args:
         model: a `DIML` with its own settings, or any embedder.
@@ -174,7 +174,7 @@ def located_by(
 
 @torch.no_grad()
 def by_graph(model: AVSL, images: Tensor) -> Explanation:
-    """What nodes add to the distance; a map is that of every node at the size of the image, by what the node adds.
+    """Decompose the distance into contributions of nodes; a map sums the nodes' own at image size, weighed by them.
 
     Args:
         model: in evaluation mode.
@@ -230,6 +230,6 @@ def _steps(model: AVSL, images: Images) -> list[Step]:
 
 
 def _maps(nodes: Nodes, query: Representation, gallery: Representation, size: tuple[int, int]) -> list[Tensor]:
-    """Where either image of each pair holds the difference, ``(N, *size)``."""
+    """Maps ``(N, *size)`` of the difference in the query and in the gallery image of each pair."""
     added = (nodes.sensitivity * nodes.difference).unbind(1)  # per level (N, r)
     return [contribution_maps([level[:, None] for level in added], each.maps, size)[:, 0] for each in (query, gallery)]

@@ -13,7 +13,7 @@ ROLES = ("query", "gallery", "negative")
 
 @dataclass(frozen=True)
 class Nodes:
-    """What the nodes of AVSL's graph add to a distance, lowest level first.
+    """Contributions of the nodes of AVSL's graph to a distance, lowest level first.
 
     Attributes:
         reliability: ``(N, L, r)``, p; one at the lowest level.

@@ -21,7 +21,7 @@ Head = Callable[[Tensor], Tensor]  # feature maps to unit features
 
 
 def by_attention(model: nn.Module, images: Tensor, layer: str | None = None) -> Explanation:
-    """SAM's attention: of pairs what makes them similar, with negatives that of triplets; not negative, without a sum.
+    """SAM's attention: that of pairs to their likeness, with negatives that of triplets; not negative, without a sum.
 
     Args:
         model: an ``Embedder``, trained with mining or in any other way; with a layer any network.
@@ -58,7 +58,7 @@ def by_gradient(model: nn.Module, images: Tensor, layer: str | None = None) -> E
 
 
 def by_mean_activation(model: nn.Module, images: Tensor, layer: str | None = None) -> Explanation:
-    """How strongly each place is seen at all: the mean over the channels; the partner does not count.
+    """Activation of each place: the mean over the channels; the partner does not count.
 
     Args:
         model: an ``Embedder``; with a layer any network.
@@ -86,7 +86,7 @@ def _mapped(
 
 
 def _cut(model: nn.Module, images: Tensor, layer: str | None) -> tuple[Tensor, Head]:
-    """Maps ``(N, C, h, w)`` of images ``(N, 3, H, W)``, and what makes unit features of such maps.
+    """Maps ``(N, C, h, w)`` of images ``(N, 3, H, W)``, and the head that makes unit features of such maps.
 
     Of a network that is known by the name of a layer only, the features of other maps are found by running it on the
     same images, with these maps in place of the layer's own.
@@ -109,7 +109,7 @@ def _cut(model: nn.Module, images: Tensor, layer: str | None) -> tuple[Tensor, H
 
 
 def _with_last(output: Any, maps: Tensor) -> Any:
-    """What a layer gave, with other maps in place of its last: it may give several, as a sequence or a mapping."""
+    """Output of a layer with other maps in place of its last: it may give several, as a sequence or a mapping."""
     if isinstance(output, Mapping):
         return {**output, list(output)[-1]: maps}
     return maps if isinstance(output, Tensor) else [*output[:-1], maps]

@@ -1,4 +1,4 @@
-"""Explanations as pictures: maps laid over what they explain."""
+"""Explanations as pictures: maps laid over the images that they explain."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def overlays(
 
 
 def legend(explanation: Explanation, parts: Sequence[Part]) -> list[str]:
-    """What the colours of overlays say, and their frames where they have any, a sentence each."""
+    """Meaning of the colours of overlays, and of their frames if they have any, a sentence each."""
     return [colours(explanation), *([FRAMED] if any(part != WHOLE for part in parts) else [])]
 
 

@@ -26,7 +26,7 @@ Data = dict[str, Any]
 
 
 def as_data(explanation: Explanation, row: int = 0, node_maps: Sequence[tuple[Tensor, Tensor]] = ()) -> Data:
-    """What an explanation says of one of its pairs or triplets.
+    """Explanation of one pair or triplet as plain data: names, numbers, words and maps.
 
     Args:
         explanation: of N.
@@ -142,7 +142,7 @@ def _below(nodes: Nodes, level: int, node: int) -> list[list[float]]:
 
 @torch.no_grad()
 def maps_of_nodes(model: Any, images: Tensor) -> list[Tensor]:
-    """Where each node of an AVSL looks in images ``(N, 3, H, W)``: per level ``(N, r, h, w)``, not negative."""
+    """Normalised maps of an AVSL's nodes on images ``(N, 3, H, W)``: per level ``(N, r, h, w)``, not negative."""
     from lookalike.methods.avsl.attention import normalised_maps
 
     return [normalised_maps(level, "map") for level in model(images, with_maps=True).maps]

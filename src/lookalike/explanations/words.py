@@ -1,4 +1,4 @@
-"""What an explanation says, in a sentence with its numbers."""
+"""An explanation in words: a sentence with its numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS, COLUMNS = ("upper", "middle", "lower"), ("left", "middle", "right")
 
 
 def sentence(explanation: Explanation, row: int = 0) -> str:
-    """What it says of one of its pairs or triplets.
+    """Sentence on one of the pairs or triplets of an explanation.
 
     Args:
         explanation: of N.
@@ -32,7 +32,7 @@ def sentence(explanation: Explanation, row: int = 0) -> str:
 
 
 def colours(explanation: Explanation) -> str:
-    """What orange says in its pictures, where maps are above zero, and blue, where below (`Explanation.maps`)."""
+    """Meaning of orange in its pictures, for maps above zero, and of blue, for those below (`Explanation.maps`)."""
     if explanation.explained is None:
         return "Orange is what it rests on."
     distance = explanation.measure == "distance"
@@ -50,7 +50,7 @@ def colours(explanation: Explanation) -> str:
 
 
 def place(index: int, grid: tuple[int, int]) -> str:
-    """Where a location lies, in thirds of the picture: ``upper left``, ``centre``, ...
+    """Place of a location, in thirds of the picture: ``upper left``, ``centre``, ...
 
     Args:
         index: row by row.
@@ -92,7 +92,7 @@ def _measured(explanation: Explanation, row: int) -> str:
 
 
 def _of_places(explanation: Explanation, row: int) -> str:
-    """Which places of the query most of a sum comes from."""
+    """Words on the places of the query that most of a sum comes from."""
     seen = explanation.maps[0][row]
     grid, values = (seen.shape[0], seen.shape[1]), seen.flatten()
     what = "it" if len(explanation.maps) < 3 else "that difference"
@@ -114,7 +114,7 @@ def _of_places(explanation: Explanation, row: int) -> str:
 
 
 def _strongest_pair(pairs: Tensor, grid: tuple[int, int], other_grid: tuple[int, int]) -> str:
-    """Which third of the query and which of the other add most together."""
+    """Words on the third of the query and the third of the other that add most together."""
     added: dict[tuple[str, str], float] = {}
     names = [place(index, grid) for index in range(pairs.shape[0])]
     others = [place(index, other_grid) for index in range(pairs.shape[1])]
@@ -127,7 +127,7 @@ def _strongest_pair(pairs: Tensor, grid: tuple[int, int], other_grid: tuple[int,
 
 
 def _of_nodes(nodes: Nodes, row: int) -> str:
-    """What levels and the strongest nodes add to a distance."""
+    """Words on the contributions of levels and of the strongest nodes to a distance."""
     added = (nodes.sensitivity[row] * nodes.difference[row]).double()  # (L, r)
     whole = added.sum().clamp(min=1e-12)
     levels = ", ".join(percent(float(level.sum() / whole)) for level in added)

@@ -1,4 +1,4 @@
-"""What the losses of a batch have in common: checked input, and tuples from a miner unless the caller brings some."""
+"""Common base of the losses of a batch: checked input, and tuples from a miner unless the caller brings some."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def same_class(similarity: Tensor, labels: Tensor) -> Tensor:
 
 
 class Mining(NamedTuple):
-    """How a loss chooses tuples unless it is told otherwise: a name of :data:`MINERS`, and parameters of that miner."""
+    """Default choice of tuples of a loss: a name of :data:`MINERS`, and parameters of that miner."""
 
     miner: str | None = None  # None takes all tuples of the batch
     parameters: Mapping[str, Any] | None = None

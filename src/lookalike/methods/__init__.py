@@ -1,4 +1,4 @@
-"""The methods by the name that recipes give them, with what a recipe may do with each; nothing here needs torch."""
+"""The methods by the name that recipes give them, with the recipes that each allows; nothing here needs torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe may do with a method, told without importing torch."""
+"""Parts of a method and the recipes that it allows, without importing torch."""
 
 from __future__ import annotations
 

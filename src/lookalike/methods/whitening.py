@@ -172,7 +172,7 @@ def mapped(model: nn.Module, linear_map: LinearMap) -> Embedder:
 
 
 class _Fit:
-    """What embeddings say of a map, whatever its shrinkage.
+    """Variances and axes of embeddings, from which the map by any shrinkage follows.
 
     Args:
         rows: ``(N, D)``.

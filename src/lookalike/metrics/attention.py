@@ -1,4 +1,4 @@
-"""Where the attention of a model lies on a picture."""
+"""Measures of a model's attention on a picture: coverage, spread and share on the object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OBJECT = 127  # masks' grey levels count annotators: above it most saw the objec
 
 
 def described(heat: Tensor, objects: Tensor | None = None) -> dict[str, Tensor]:
-    """Where the attention of each picture lies, as shares; 0 for a picture without any.
+    """Coverage, spread and place of each picture's attention, as shares; 0 for a picture without any.
 
     Args:
         heat: ``(N, H, W)``, each map from 0 to 1 or zero everywhere.

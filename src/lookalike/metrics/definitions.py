@@ -88,7 +88,7 @@ def average_precisions(relevant: Tensor, ranked: Tensor, *, average_precision: s
 
 
 def _averaged(precision: Tensor, hits: Tensor, ranks: Tensor, average_precision: str) -> Tensor:
-    """What a positive adds to the average precision, from its precision, number and rank."""
+    """Contribution of a positive to the average precision, from its precision, number and rank."""
     if average_precision == "hits":
         return precision
     before = ((hits - 1) / (ranks - 1)).masked_fill(ranks <= 1, 1)
@@ -237,7 +237,7 @@ def check_pair(name: str, query: Tensor, gallery: Tensor, sizes: tuple[int, int]
 
 
 class Tally:
-    """What is known of each query so far.
+    """Metrics of single queries, gathered as their scores come in.
 
     Args:
         query_labels: ``(Q,)`` int64.

@@ -1,4 +1,4 @@
-"""What metrics are called, in results, tables and recipes; told without importing torch."""
+"""Names of the metrics in results, tables and recipes, without importing torch."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ FEWEST_PER_THREAD = 800
 
 
 def working_set(device: torch.device) -> int:
-    """Scores handled at once on a device: on a CUDA one what a quarter of its free memory holds, at most 2^28."""
+    """Scores handled at once on a device: on a CUDA one as many as a quarter of its free memory holds, at most 2^28."""
     if device.type != "cuda":
         return WORKING_SET
     free, _ = torch.cuda.mem_get_info(device)
@@ -133,7 +133,7 @@ def stable_ranks(scores: Tensor | Bounded, items: Tensor, *, excluded: Tensor | 
 
 
 def count_above(scores: Tensor, reaching: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How many scores lie above each of some intervals and in none, and which lie in one.
+    """Number of scores above each of some intervals and in none, and places of those in one.
 
     Args:
         scores: ``(Q, G)`` float32.

@@ -166,7 +166,7 @@ def tally_of_embeddings(
     levels: Levels | None = None,
     average_precision: str = "hits",
 ) -> Tally:
-    """What is known of each query after all have been scored; arguments as of `retrieval_metrics_from_embeddings`."""
+    """Tally of the queries after all have been scored; arguments as of `retrieval_metrics_from_embeddings`."""
     tally = Tally(
         query_labels,
         gallery_labels,

@@ -70,7 +70,7 @@ def first_rank_recall(
 
 
 def share_of(hits: Tensor) -> float:
-    """Share of queries ``(Q,)`` bool that found what they should.
+    """Share of hits among queries ``(Q,)`` bool.
 
     Raises:
         ValueError: if there is no query.
@@ -82,7 +82,7 @@ def share_of(hits: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Search:
-    """Who searches whom, and what is counted.
+    """Queries and gallery of a search, and the metrics that it counts.
 
     Attributes:
         query_labels: ``(Q,)`` int64.
@@ -138,7 +138,7 @@ class Search:
         return self.tally(query, gallery, score).means(self.ks)
 
     def tally(self, query: Representation, gallery: Representation, score: Score[Representation] = "cosine") -> Tally:
-        """What all scores say of each query."""
+        """Tally of the queries by all scores."""
         return tally_of_embeddings(
             query,
             self.query_labels,
@@ -163,7 +163,7 @@ class Search:
         return means_of_ranking(self.queries(ranking)[0], ranking.shape[1], self.ks)
 
     def queries(self, ranking: Tensor) -> tuple[Tensor, Tensor]:
-        """What the first ranks say of each query, as `lookalike.metrics.retrieval.queries_of_ranking`.
+        """Metrics of each query from the first ranks, as `lookalike.metrics.retrieval.queries_of_ranking`.
 
         Raises:
             ValueError: with cameras, as ``depth``.
@@ -299,7 +299,7 @@ class FirstMatches(Search):
 
 @dataclass(frozen=True)
 class SearchOfClasses(Search):
-    """A search that also keeps what each query reached.
+    """A search that also keeps the metrics of each query.
 
     Attributes:
         kept: metrics of queries, as `lookalike.metrics.definitions.metrics_of_queries` gives them, and their labels.

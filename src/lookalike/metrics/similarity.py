@@ -91,7 +91,7 @@ def in_float32(parts: tuple[Tensor, ...]) -> Tensor:
 
 
 def float32_error(dim: int) -> float:
-    """What a cosine of vectors from ``in_float32`` is off by at most, summed in float32 in whatever order.
+    """Largest error of a cosine of vectors from ``in_float32``, summed in float32 in whatever order.
 
     Rounding both vectors costs two units of 2^-24, a sum of D products D more (Higham, "Accuracy and Stability of
     Numerical Algorithms", Eq. 3.5); four are to spare, also for lengths not quite 1.
@@ -113,7 +113,7 @@ def _round_to(numbers: Tensor, bits: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Scores that are known up to an error, and what tells single ones exactly.
+    """Scores that are known up to an error, and a function that gives single ones exactly.
 
     Attributes:
         near: ``(Q, G)`` float32.

@@ -185,14 +185,14 @@ class Trunk(nn.Module):
         return list(self.stages(self.in_own_colours(images)).values())
 
     def set_batch_norm(self, batch_norm: str) -> None:
-        """State what batch norms do in a training, as of the class."""
+        """State the mode of batch norms in a training, as of the class."""
         self.batch_norm = batch_norm
         if batch_norm == "frozen":
             for module in self._batch_norms():
                 module.requires_grad_(False)
 
     def set_colours(self, mean: Sequence[float], deviation: Sequence[float]) -> None:
-        """State what the network's weights expect pictures to be normalised by: no part of its state."""
+        """State the mean and deviation that the network's weights expect of pictures: no part of its state."""
         own = (tuple(mean), tuple(deviation)) == (MEAN, DEVIATION)
         theirs, their_deviation, its, its_deviation = (
             torch.tensor(values).view(3, 1, 1) for values in (MEAN, DEVIATION, mean, deviation)
@@ -387,7 +387,7 @@ def read_state(weights: str, network: nn.Module) -> dict[str, Tensor]:
 
 
 def _strange(tensor: Tensor) -> str:
-    """What kind a tensor is of that no weights are read from."""
+    """Kind of a tensor that no weights are read from, empty for a plain one."""
     if tensor.is_quantized or tensor.is_nested or tensor.is_meta:
         return "quantised" if tensor.is_quantized else "nested" if tensor.is_nested else "without values (meta)"
     if tensor.layout != torch.strided:
@@ -411,7 +411,7 @@ def _without_prefix(state: dict[str, Tensor], network: nn.Module, path: Path) ->
 
 @contextmanager
 def reading(path: Path | str) -> Iterator[None]:
-    """Around what reads weights: whatever goes wrong is one line with the file.
+    """Guard a reading of weights: whatever goes wrong is one line with the file.
 
     Raises:
         ValueError: for all that is no OSError.
@@ -455,7 +455,7 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
 
 
 def _channels(stages: nn.Module) -> tuple[int, ...]:
-    """Channels of the maps, seen on the shapes of two pictures: what grows with the picture is no channel.
+    """Channels of the maps, seen on the shapes of two pictures: an axis that grows with the picture is no channel.
 
     A network that takes pictures of one size alone shows its first one.
     """

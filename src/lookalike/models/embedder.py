@@ -173,7 +173,7 @@ class Embedder(nn.Module):
                         nn.init.zeros_(layer.bias)
 
     def pooled(self, feature_map: Tensor) -> Tensor:
-        """What the head takes of a map ``(N, C, H, W)``: ``(N, C)``, or of stripes ``(N, parts, C)``."""
+        """Input of the head from a map ``(N, C, H, W)``: ``(N, C)``, or of stripes ``(N, parts, C)``."""
         return pool(feature_map, self.pooling) if self.parts is None else stripe_pool(feature_map, self.parts)
 
     def forward(self, images: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ def _is_of_timm(name: str) -> bool:
 
 
 class TimmTrunk(Trunk):
-    """What a network of timm makes of images before it pools them, as one map.
+    """A network of timm up to its pooling, with its output laid out as one map.
 
     Tokens of a transformer are laid out as they lie on the picture; those that stand for no place, such as the class
     token, are left out. Images come normalised as ImageNet's and are brought to what the network was trained with.

@@ -15,7 +15,7 @@ Counts = tuple[int, int, int, int]
 
 
 def iou_counts(prediction: Tensor, target: Tensor, ignore: int = 255) -> Counts:
-    """Pixels by what was predicted and what is true.
+    """Numbers of pixels by predicted and true label.
 
     Args:
         prediction: any shape, 0 or 1 (or bool); 1 is the class, 0 everything else.

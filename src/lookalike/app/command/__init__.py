@@ -1,4 +1,4 @@
-"""The command ``lookalike``: what is on disk and whether it is as it should be, and what a call will cost.
+"""The command ``lookalike``: inventory and faults of the files on disk, costs of a call, recipes, and compared runs.
 
 What a command needs is imported when it runs, so that ``--help`` and ``--version`` answer at once and anywhere.
 """
@@ -50,7 +50,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Refuses in one line, which names what was typed and what is nearest to it."""
+    """Refuses in one line, with the typed word and the known one nearest to it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=_Help, **options)

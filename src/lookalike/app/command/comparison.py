@@ -1,4 +1,4 @@
-"""The command ``lookalike compare``: what differs in settings and metrics of two runs, or two rows of tables."""
+"""The command ``lookalike compare``: differences of two runs, or two rows of tables, in settings and metrics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def print_comparison(
     checkpoint: str = REPORTED,
     everything: bool = False,
 ) -> int:
-    """Print what differs between two runs, or two rows on each data set that both have.
+    """Print the differences between two runs, or between two rows on each data set that both have.
 
     Args:
         first: name of a run or a row, see `lookalike.app.own.run_names.FORMS`.

@@ -24,7 +24,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Kind(NamedTuple):
-    """What can be begun.
+    """A kind of addition that can be begun, with its section of the page.
 
     Attributes:
         heading: of its section.
@@ -46,7 +46,7 @@ LOOKUPS = {"loss": ("lookalike.losses", "LOSSES"), "method": ("lookalike.methods
 
 
 def print_new(kind: str, name: str) -> None:
-    """Write what a kind's section of the page writes, under a name, and print which files and what to type next.
+    """Write the files of a kind's section of the page, under a name, and print their paths and the lines to type next.
 
     Args:
         kind: of `KINDS`.
@@ -100,7 +100,7 @@ def blocks(page: str) -> Iterator[tuple[str, str, str]]:
 
 
 def applied(page: str, root: Path) -> dict[str, str]:
-    """What a page makes of the files of a project, by their paths below its folder.
+    """Texts of a project's files as the blocks of a page write or change them, by path below the project's folder.
 
     Raises:
         ValueError: for a new file that exists, and lines to be changed that are not there once.

@@ -13,7 +13,7 @@ from lookalike.workflow.settings.layers import Stated, flat, stated
 
 
 def print_recipe(plan: Plan, run: str, against: str | None = None) -> int:
-    """Print the recipe of a run as YAML, each value with file and key that state it; or what differs from another.
+    """Print the recipe of a run as YAML, each value with file and key that state it; or its differences from another.
 
     Args:
         plan: of the scale or the overlays.

@@ -79,7 +79,7 @@ def print_verification(folders: Iterable[Path]) -> int:
 
 
 def _changed_pictures(data: Path) -> Iterator[str]:
-    """What is wrong with pictures of the user's own, a line for each that is no longer as its split lists it."""
+    """Faults of the user's own pictures, a line for each that is no longer as its split lists it."""
     for split in sorted((data / "splits").glob("*.csv")):
         name = split.stem.partition(".")[0]
         root = root_of(data / f"{name}.contents.json") or data / name
@@ -91,7 +91,7 @@ def _changed_pictures(data: Path) -> Iterator[str]:
 
 
 def _print_committed(folder: Path) -> int:
-    """Print what of the committed results of a scale is not as their digests say; how many faults there were."""
+    """Print the faults of a scale's committed results against their digests, and return their number."""
     sums, there = read_sums(folder), summed(folder)
     every = {name: _fault_of_committed(folder / name, sums.get(name)) for name in sorted({*sums, *there})}
     faults = {name: fault for name, fault in every.items() if fault}
@@ -114,7 +114,7 @@ def _is_of_stages(folder: Path) -> bool:
 
 
 def _looked_at(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that are there or were, each with what is wrong with it, empty where nothing is."""
+    """Files that are there or were, each with its fault, empty where there is none."""
     for path in sorted({*_files(folder), *_recorded(folder)}):
         yield path, _fault(path)
 

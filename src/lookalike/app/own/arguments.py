@@ -1,4 +1,4 @@
-"""Arguments of the commands for own pictures, and of what they do in Python.
+"""Arguments of the commands for own pictures, and of the same calls in Python.
 
 What cannot be is refused before anything slow is imported; commands import what they need when they run.
 """
@@ -277,7 +277,7 @@ def _on_recommend(options: argparse.Namespace) -> int:
 
 
 def _model(options: argparse.Namespace, given: str | None = None) -> str:
-    """What `lookalike.app.own.models.open_model` takes of a RUN."""
+    """Name or file of a RUN, as `lookalike.app.own.models.open_model` takes it."""
     name = given or str(options.model)
     check_size(options.size)
     if "@" in name and not name.startswith(UNTRAINED):
@@ -289,7 +289,7 @@ def _model(options: argparse.Namespace, given: str | None = None) -> str:
 
 
 def _usable(names: Sequence[str], take: Callable[[str], Taken]) -> list[Taken]:
-    """What some models are taken for; one of several that cannot be is told, and of none that can the last raises."""
+    """Results of ``take`` for some models; a refused one of several is told, and if all are refused the last raises."""
     taken: list[Taken] = []
     for name in names:
         try:
@@ -348,7 +348,7 @@ def weights_of(where: str, text: str) -> tuple[str, Path | None]:
 
 
 def given_weights(text: str) -> tuple[str, Path]:
-    """Name and weights file of what `recommend` is given.
+    """Name and weights file of a value of ``--weights``, as `recommend` is given it.
 
     Raises:
         ValueError: as `weights_of`, and without a file.
@@ -360,7 +360,7 @@ def given_weights(text: str) -> tuple[str, Path]:
 
 
 def check_model(name: str, *, runs: bool = False) -> None:
-    """Refuse what cannot name a model.
+    """Refuse a text that cannot name a model.
 
     Args:
         name: the file of a training, or ``untrained:NAME[=FILE]``.
@@ -399,7 +399,7 @@ def check_size(size_px: int | None) -> None:
 
 
 def check_request(*, hours: float, weights: Sequence[str], size_px: int | None, cores: int | None) -> None:
-    """Refuse what a recommendation cannot be made with; arguments as of `lookalike recommend`.
+    """Refuse values that no recommendation can be made with; arguments as of `lookalike recommend`.
 
     Raises:
         ValueError: naming the option and its value.

@@ -24,7 +24,7 @@ MOST = 24  # that are listed of a kind
 
 
 class Doubt(NamedTuple):
-    """Pictures with what makes them doubtful.
+    """Pictures with the number that makes them doubtful.
 
     Attributes:
         pictures: paths below the folder: what is doubtful, and what it is held against.

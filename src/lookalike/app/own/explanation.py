@@ -45,16 +45,16 @@ class Explained:
 
     @property
     def words(self) -> str:
-        """What the explanation says of them."""
+        """The explanation of the two pictures in words."""
         return sentence(self.explanation, self.row)
 
     @property
     def legend(self) -> list[str]:
-        """What the colours and frames of its overlays say, a sentence each."""
+        """Meaning of the colours and frames of its overlays, a sentence each."""
         return legend(self.explanation, self.parts)
 
     def overlays(self) -> list[Image.Image]:
-        """The pictures with their maps, in a frame what the model sees."""
+        """The pictures with their maps, and a frame around the part that the model sees."""
         return overlays(self.explanation, self.pictures, self.parts, self.row)
 
     def data(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def explain_files(model: OpenModel, paths: Sequence[Path | str], *, method: str 
 def explain_hits(
     model: OpenModel, query: Path | Image.Image, others: Sequence[Path], *, method: str | None = None
 ) -> list[Explained]:
-    """Explain what a query has in common with each of several pictures.
+    """Explain the similarity of a query to each of several pictures.
 
     Raises:
         ValueError: as `explain_files`.

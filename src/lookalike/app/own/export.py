@@ -46,7 +46,7 @@ COSINE = "cosine"
 
 @dataclass(frozen=True)
 class Vectors:
-    """How a model's images become vectors.
+    """A network from images to vectors, with the measure that compares them.
 
     Attributes:
         network: images ``(N, 3, H, W)`` to vectors ``(N, D)``, in evaluation mode.
@@ -65,7 +65,7 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Export:
-    """What was written.
+    """Files of an export, with their vectors, their error against torch and the pictures of the index.
 
     Attributes:
         files: their paths.
@@ -124,7 +124,7 @@ def export_model(model: OpenModel, target: Path, *, folder: Path | None = None, 
 
 
 def print_export(model: OpenModel, target: Path, *, folder: Path | None, store: Path) -> None:
-    """Write a model as files that need nothing of this package, and say what they are.
+    """Write a model as files that need nothing of this package, and print their sizes, measure and error.
 
     Args:
         model: that is written.
@@ -193,7 +193,7 @@ def _write_graph(network: nn.Module, images: Tensor, path: Path) -> float:
 
 
 def _preprocessing(model: OpenModel, vectors: Vectors) -> dict[str, Any]:
-    """What `PREPROCESSING` says."""
+    """Content of the file `PREPROCESSING`: view, mean and deviation of images, and measure of vectors."""
     return {
         "model": model.name,
         "resize_px": model.view.resize_px,
@@ -267,7 +267,7 @@ class WeightedLevels(nn.Module):
 
 
 def vectors_of(network: nn.Module, seen: Tensors | None) -> Vectors:
-    """How a model's images become vectors.
+    """Vectors of a model's network; an ``AVSL`` that compares over its graph has fixed weights and a certificate.
 
     Args:
         network: an ``Embedder``, ``DIML`` or ``AVSL``.

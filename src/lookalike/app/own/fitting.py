@@ -54,7 +54,7 @@ class Fitted:
 def fitted_model(
     model: OpenModel, folder: Path, *, kind: str = RCA, shrinkage: float | None = None, dim: int | None = None
 ) -> Fitted:
-    """A model whose embeddings are mapped by what the pictures of a folder say.
+    """A model whose embeddings are mapped by RCA or whitening, fitted to the pictures of a folder.
 
     Args:
         model: untrained, or a trained embedder.
@@ -112,7 +112,7 @@ def write_model(fitted: Fitted, path: Path, **about: str) -> None:
 def print_fit(
     model: OpenModel, folder: Path, out: Path, *, kind: str, shrinkage: float | None, dim: int | None
 ) -> None:
-    """Fit a model, write its file, and say what it is and what to type next.
+    """Fit a model, write its file, and print its size, map and pictures, and the line to type next.
 
     Args:
         model: with ``folder``, ``kind``, ``shrinkage`` and ``dim`` as of `fitted_model`.

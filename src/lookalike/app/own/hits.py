@@ -72,7 +72,7 @@ def print_search(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Search, and print what was found.
+    """Search, and print the hits of each query.
 
     Args:
         model: that sees the pictures.

@@ -1,4 +1,4 @@
-"""What is kept of a folder's pictures, on disk, so that only new files are looked at again.
+"""Index of a folder's pictures: their tensors, kept on disk, so that only new files are looked at again.
 
 An index is a folder with a folder for each model and way of comparing, in which a few thousand pictures share a file.
 A call that is killed loses at most the pictures of one file.
@@ -38,7 +38,7 @@ class Part:
 
 
 class Index:
-    """What is kept of the pictures of a folder.
+    """Tensors kept of the pictures of a folder.
 
     Args:
         listed: pictures of the folder, by name.
@@ -77,13 +77,13 @@ class Index:
         return scores
 
     def blocks(self) -> Iterator[tuple[Tensor, Tensors]]:
-        """Places ``(n,)`` of the pictures that share a file, and what is kept of them."""
+        """Places ``(n,)`` of the pictures that share a file, and their tensors."""
         for places, rows, part in self._used():
             whole = torch.equal(rows, torch.arange(len(part.stamps)))  # mapped tensors are not copied then
             yield places, {name: each if whole else each[rows] for name, each in part.tensors.items()}
 
     def rows(self, places: Tensor, *names: str) -> Tensors:
-        """What is kept of some pictures ``(K,)``, in their order: all, or the tensors that are named.
+        """Tensors of the pictures at some places ``(K,)``, in their order: all, or those that are named.
 
         Raises:
             ValueError: naming the file and the tensor of a row that is not finite.
@@ -96,11 +96,11 @@ class Index:
 
     @property
     def folder(self) -> Path:
-        """Where its files lie."""
+        """Folder of its files."""
         return self._parts[0].path.parent
 
     def contents(self) -> bytes:
-        """What is the same for the same pictures at the same places of the same files."""
+        """Bytes that are the same for the same pictures at the same places of the same files."""
         return "".join(part.path.name for part in self._parts).encode() + self._where.numpy().tobytes()
 
     def below(self, folder: str) -> Index:
@@ -156,7 +156,7 @@ def read_parts(folder: Path, model: str) -> list[Part]:
 
 
 def write_part(folder: Path, model: str, stamps: Sequence[Stamp], tensors: Tensors) -> Part:
-    """Write what is kept of some pictures as a file of an index.
+    """Write the tensors of some pictures as a file of an index.
 
     Args:
         folder: of one model and way of comparing.

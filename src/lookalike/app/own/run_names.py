@@ -1,4 +1,4 @@
-"""From what a user calls a run, or a row of a table, to the runs."""
+"""From a user's name of a run, or of a row of a table, to the runs."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Names:
 
 
 def _parts(name: str) -> tuple[str, str, list[int]]:
-    """What stands before ``@``, the data set after it, and the seed after ``#`` if there is one."""
+    """The name before ``@``, the data set after it, and the seed after ``#`` if there is one."""
     rest, mark, seed = name.partition("#")
     if mark and not seed.isdigit():
         raise ValueError(f"{name}: {seed!r} after # is no seed; a name is {FORMS}")

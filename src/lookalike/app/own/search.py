@@ -1,4 +1,4 @@
-"""Search of a folder: the ways of comparing pictures, what is kept of each, and which come first."""
+"""Search of a folder: the ways of comparing pictures, the tensors kept of each, and the pictures that come first."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def open_gallery(model: OpenModel, folder: Path | str, *, store: Path | str, way
 
 
 def index_place(model: OpenModel, folder: Path, store: Path, way: str) -> tuple[Path, str]:
-    """Folder of the index, and the digest of what looked at the pictures.
+    """Folder of the index, and the digest of the model and the way that looked at the pictures.
 
     Args:
         model: that sees them.
@@ -209,7 +209,7 @@ def _look_at(
 
 
 def _kept(model: OpenModel, way: Way, images: Tensor, paths: Sequence[Path]) -> Tensors:
-    """What is kept of pictures.
+    """Tensors that a way of comparing keeps of pictures.
 
     Raises:
         ValueError: naming the first picture of which the model makes a number that is not finite.
@@ -230,7 +230,7 @@ def _is_same(path: Path, query: Path) -> bool:
 
 @dataclass(frozen=True)
 class Way:
-    """How pictures are compared.
+    """A way of comparing pictures, by the tensors that it keeps of them.
 
     Attributes:
         measure: what scores are.

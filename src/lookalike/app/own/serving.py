@@ -198,7 +198,7 @@ class Service:
     def search(
         self, data: bytes, *, model: str | None, way: str | None, below: str | None, top: int, why: bool
     ) -> Found:
-        """What looks most like the picture of some bytes; arguments as `application` documents them.
+        """Pictures that look most like that of some bytes; arguments as `application` documents them.
 
         Raises:
             ValueError: if it is no picture that is decoded, or for a name that is not known.
@@ -393,7 +393,7 @@ def _page(about: About) -> str:
 
 
 def _refusal(request: Request, token: str) -> Response | None:
-    """What is answered to who may not ask, or who has just shown the token."""
+    """Answer to a request that is not allowed, or that has just shown the token; ``None`` for all others."""
     if request.headers.get("sec-fetch-site") == "cross-site" and request.headers.get("sec-fetch-mode") != "navigate":
         return JSONResponse({"detail": "asked by a page of another site"}, 403)
     if not token:
@@ -416,7 +416,7 @@ def _refusal(request: Request, token: str) -> Response | None:
 
 
 async def _body(request: Request) -> bytes:
-    """What is sent, refused as soon as it is too long."""
+    """Body of a request, refused as soon as it is too long."""
     data, large = bytearray(), HTTPException(413, f"more than {MOST_BYTES:,} bytes")
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""What an optimisation step of each kind of training costs, measured on random pictures and weights.
+"""Cost of an optimisation step of each kind of training, measured on random pictures and weights.
 
 Of a card that is not at hand the data sheet tells what the network's work takes at least (`work_of`, `DataSheet`).
 """
@@ -46,7 +46,7 @@ class StepCost:
 
 @dataclass(frozen=True, order=True)
 class Kind:
-    """What the time of a step depends on, beside the batch. Losses of embeddings are small against the network."""
+    """Settings that decide the time of a step, beside the batch. Losses of embeddings are small against the network."""
 
     backbone: str
     method: str
@@ -78,7 +78,7 @@ def kind_of(train: Train) -> Kind:
 
 
 def step_cost(train: Train, device: torch.device) -> StepCost:
-    """What an optimisation step costs, the second of two: forward, backward and update.
+    """Cost of an optimisation step, the second of two: forward, backward and update.
 
     Weights are random, since they change no cost, and pictures too: reading and decoding them is not measured. On the
     CPU one thread computes, as a job of the workflow does there. Losses `OF_ALL_PAIRS` are measured on twice as many
@@ -108,7 +108,7 @@ def _compares_all_pairs(train: Train) -> bool:
 
 
 def measured_learner(train: Train, *, classes: int, device: torch.device) -> tuple[Learner, Steps]:
-    """A learner as a training has it past any warm-up, and what takes its steps.
+    """A learner as a training has it past any warm-up, and its `Steps`.
 
     Weights are random, since they change no cost.
 
@@ -132,7 +132,7 @@ def measured_learner(train: Train, *, classes: int, device: torch.device) -> tup
 
 
 def now(device: torch.device) -> float:
-    """Seconds on a clock, once the device has done what it was given."""
+    """Seconds on a clock, once the device has finished its work."""
     import torch
 
     if device.type == "cuda":
@@ -158,7 +158,7 @@ def _measured(train: Train, device: torch.device, pictures: int) -> float:
 
 @dataclass(frozen=True)
 class DataSheet:
-    """What a card does at most a second, as its maker states: dense products, and bytes to and from its memory."""
+    """A card's limits a second, as its maker states them: dense products, and bytes to and from its memory."""
 
     name: str
     flop: float  # TF32
@@ -181,7 +181,7 @@ class Work:
         return Work(pictures * self.flop, pictures * self.moved)
 
     def seconds(self, card: DataSheet, *, half: bool) -> float:
-        """What it takes at least."""
+        """Least seconds of the work on a card."""
         return max(self.flop / (card.half_flop if half else card.flop), self.moved / card.moved)
 
 

@@ -1,4 +1,4 @@
-"""How good explanations of similarity are, in numbers.
+"""Quality of explanations of similarity, in numbers.
 
 ``protocol`` draws pairs and triplets once, for all methods; ``cells`` brings all maps to one grid; ``annotations``
 follows what is known of an image into what a model sees of it. ``deletion``, ``parts`` and ``sanity_checks`` hold the

@@ -74,7 +74,7 @@ def on_pixels(cells: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def require_maps(name: str, maps: Tensor) -> None:
-    """Refuse what is no stack of maps.
+    """Refuse a tensor that is no stack of maps.
 
     Raises:
         ValueError: for another shape than ``(N, h, w)`` with pixels, integers, NaN or infinity.
@@ -125,7 +125,7 @@ def mean_ranks(values: Tensor) -> Tensor:
 
 
 def _ranks(values: Tensor, kept: Tensor) -> Tensor:
-    """Mean ranks ``(N, M)`` from 0; what is not kept comes after all others."""
+    """Mean ranks ``(N, M)`` from 0; values that are not kept come after all others."""
     values = values.masked_fill(~kept, torch.inf)
     ordered = values.sort(dim=1).values
     below, up_to = (torch.searchsorted(ordered, values, right=right) for right in (False, True))

@@ -1,4 +1,4 @@
-"""Deletion of the triplet margin: take away what decides that an anchor is closer to its positive, and it must not be.
+"""Deletion of the triplet margin: an anchor without its decisive patches must not be closer to its positive.
 
 Symbols: ``m(a) = s(a, p) - s(a, n)``, the margin of an anchor; positive and negative stay as they are. Patches of the
 anchor are replaced in the order of its map, most relevant first (MoRF) and least relevant first (LeRF). What merely
@@ -47,7 +47,7 @@ class Deletion:
 
     @property
     def area(self) -> Tensor:
-        """``(N,)``, LeRF - MoRF by the trapezium rule: above 0 where the map knows what the margin hangs on."""
+        """``(N,)``, LeRF - MoRF by the trapezium rule: above 0 where the map finds the decisive places."""
         return torch.trapezoid(self.least - self.most, self.shares, dim=1)
 
     @property
@@ -137,7 +137,7 @@ def margin_deletion(
 
 
 def normalised(area: Tensor, whole: Tensor) -> Tensor:
-    """Areas in units of what the margins have to lose, so that models with other scales can be compared.
+    """Areas in units of the margins' mean change when all is replaced, so that models of other scales can be compared.
 
     Args:
         area: ``(N,)``, `Deletion.area` of all triplets of a model.

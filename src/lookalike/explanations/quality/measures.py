@@ -89,7 +89,7 @@ def _structural(matcher: StructuralMatcher, query: Representation, gallery: Repr
 
 
 def of_likeness(found: Explanation, role: int = 0) -> Tensor:
-    """What makes a pair alike is high, what tells it apart low: the order in which `deletion` takes cells away.
+    """Map of a pair's likeness, low where the pair differs: `deletion` takes cells away in its order.
 
     Args:
         found: of pairs; or of triplets, where the query's map speaks for the gallery image.
@@ -108,7 +108,7 @@ def of_likeness(found: Explanation, role: int = 0) -> Tensor:
 
 
 def of_difference(found: Explanation, role: int = 1) -> Tensor:
-    """What tells a pair apart is high: `of_likeness` with its sign changed.
+    """Map of a pair's difference: `of_likeness` with its sign changed.
 
     Of a map that shows only what is alike, never below zero, the lowest places count as the difference.
     """
@@ -117,7 +117,7 @@ def of_difference(found: Explanation, role: int = 1) -> Tensor:
 
 @dataclass(frozen=True)
 class Triplets:
-    """T triplets with a random partner of each anchor, and what is known of their pictures.
+    """T triplets with a random partner of each anchor, and the annotations of their pictures.
 
     Attributes:
         images: ``(4, T, 3, H, W)`` of anchors, positives, negatives and partners, as the model takes them.
@@ -189,7 +189,7 @@ def measured(
 
 
 def _now(images: Tensor) -> float:
-    """Seconds on a clock, once a device has done what it was asked for."""
+    """Seconds on a clock, once a CUDA device has finished its work."""
     if images.is_cuda:
         torch.cuda.synchronize(images.device)
     return time.perf_counter()

@@ -33,7 +33,7 @@ ALPHAS = (0.1, 0.2)
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the parts of N images of one size are seen.
+    """Points and visibility of the parts of N images of one size.
 
     Attributes:
         points: ``(N, K, 2)`` float, x and y in pixels of the image.
@@ -71,7 +71,7 @@ def within(points: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def part_agreement(maps: tuple[Tensor, Tensor], parts: tuple[Parts, Parts], fewest: int = FEWEST) -> Tensor:
-    """Spearman's correlation of what both maps of a pair say of the parts that both images show.
+    """Spearman's correlation between the two maps of a pair, over the parts that both images show.
 
     Args:
         maps: of first and second images, each ``(N, h, w)`` on the grid that all methods share.
@@ -92,7 +92,7 @@ def part_agreement(maps: tuple[Tensor, Tensor], parts: tuple[Parts, Parts], fewe
 
 
 def values_of_parts(maps: Tensor, parts: Parts) -> Tensor:
-    """What each map says of each part, between the centres of cells bilinearly.
+    """Value of each map at each part, bilinear between the centres of cells.
 
     Args:
         maps: ``(N, h, w)``.
@@ -190,7 +190,7 @@ def _mean_of_parts(values: Tensor, first: Parts, second: Parts) -> Tensor:
 
 
 def mass_inside(maps: Tensor, objects: Tensor) -> Tensor:
-    """Share of what is above zero in a map that lies on the object; what is in a cell is spread evenly over it.
+    """Share of a map's mass above zero that lies on the object; the mass of a cell is spread evenly over it.
 
     Args:
         maps: ``(N, side, side)``, on the grid that all methods share.

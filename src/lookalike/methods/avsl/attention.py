@@ -1,4 +1,4 @@
-"""Where a node of AVSL looks: class activation maps, their spread, and the maps of a pair.
+"""Attention of the nodes of AVSL: class activation maps, their spread, and the maps of a pair.
 
 Symbols of the paper: ``z`` feature map, ``u`` class activation map (cam), ``A, b`` weight and bias of a level's head.
 A node is one embedding dimension of one level, ``r`` of them per level.
@@ -112,7 +112,7 @@ def normalised_maps(cams: Tensor, min_over: MinOver = "row") -> Tensor:
 
 
 def node_statistics(cams: Tensor, min_over: MinOver = "row") -> Tensor:
-    """How unevenly each node looks: standard deviation over space of its normalised map, at the map's own size.
+    """Unevenness of each node's attention: standard deviation over space of its normalised map, at the map's own size.
 
     Source: AVSL; the paper names the spread, the recipe is the released code's.
 

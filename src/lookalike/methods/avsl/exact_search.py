@@ -45,7 +45,7 @@ class Ranked(NamedTuple):
         return (distance < ranked) | ((distance == ranked) & (columns < items))
 
     def counted(self, distance: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """How many of n others ``(n,)``, each of the query of a row, come before each ranked item, ``(b, P)``."""
+        """Number ``(b, P)`` of others before each ranked item; each of n others ``(n,)`` is of the query of a row."""
         counts = torch.zeros_like(self.items)
         for start in range(0, len(rows), COMPARED):
             part = slice(start, start + COMPARED)
@@ -60,7 +60,7 @@ class Ranked(NamedTuple):
         return ((low[:, None] <= ranked) & (ranked <= high[:, None])).any(dim=1)
 
     def closeness(self, error: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the bounds ``(b, P)`` float32 of minus the distances begin and end, farthest first.
+        """Lower and upper bounds ``(b, P)`` float32 of minus the distances, farthest first.
 
         Beyond the number of a query's items its farthest one is repeated.
         """
@@ -106,7 +106,7 @@ class Side:
 
 
 def _lengths(embeddings: Tensor) -> Tensor:
-    """What the vectors ``(N, r)`` are divided by, as `torch.nn.functional.normalize` has it, ``(N, 1)`` float64."""
+    """Divisors ``(N, 1)`` float64 of the vectors ``(N, r)``, those of `torch.nn.functional.normalize`."""
     parts = [torch.linalg.vector_norm(some.double(), dim=1, keepdim=True) for some in torch.split(embeddings, SOME)]
     return torch.cat(parts).clamp_(min=1e-12)
 
@@ -121,7 +121,7 @@ def _rows(values: Tensor, index: Tensor | slice) -> Tensor:
 
 
 def similar_order(side: Side, direction: Tensor, steps: Sequence[Step]) -> Tensor:
-    """Rows ``(N,)`` of all images, those of similar statistics together: by what they measure along a direction.
+    """Rows ``(N,)`` of all images, those of similar statistics together: by their projections on a direction.
 
     Args:
         side: N images.
@@ -269,7 +269,7 @@ class CertifiedSearch:
         return Asked(block, Ranked(distance, items.gather(1, order)), closer, self._place[excluded])
 
     def _bounds(self, asked: Asked, block: Block, start: int) -> tuple[Tensor, Tensor, Tensor, Weights]:
-        """What `block_bounds` gives of a block of the gallery, as minus the distance, infinite for pairs left out."""
+        """Bounds by `block_bounds` of a block of the gallery, as minus the distance, infinite for pairs left out."""
         weights = weight_intervals(asked.block.extremes, block.extremes, self._steps, self._scale)
         middle, *errors = block_bounds(asked.block.flat, block.flat, weights)
         within = (asked.left_out >= start) & (asked.left_out < start + len(block.rows))

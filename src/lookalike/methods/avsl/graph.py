@@ -45,7 +45,7 @@ class Images:
 
 @dataclass(frozen=True)
 class Step:
-    """What one level adds to the one below: ``alpha (r,)``, ``beta (r,)`` and ``edges (r, r)``."""
+    """Parameters that one level adds to the one below: ``alpha (r,)``, ``beta (r,)`` and ``edges (r, r)``."""
 
     alpha: Tensor
     beta: Tensor
@@ -54,7 +54,7 @@ class Step:
     """The edges as oneDNN takes them, where it is the faster product."""
 
     def predict(self, nodes: Tensor) -> Tensor:
-        """What the nodes below, ``(..., r)``, predict for the nodes of this level."""
+        """Prediction of the nodes below, ``(..., r)``, for the nodes of this level."""
         if self.packed is None or nodes.requires_grad:
             return F.linear(nodes, self.edges) if nodes.dtype != torch.float64 else _rounded_alike(nodes, self.edges)
         return F.linear(nodes.to_mkldnn(), self.packed).to_dense()

@@ -34,7 +34,7 @@ Statistic = Literal["absolute", "relative"]
 
 
 def select_stages(output: Mapping[str, Tensor] | Sequence[Tensor], levels: Sequence[str]) -> list[Tensor]:
-    """Maps of the levels, lowest first, from what a backbone returns.
+    """Maps of the levels, lowest first, from the output of a backbone.
 
     Raises:
         ValueError: if a level is missing, or a sequence has another length than ``levels``.
@@ -223,7 +223,7 @@ class AVSL(nn.Module):
 
     @torch.no_grad()
     def explain(self, query: Representation, gallery: Representation) -> Explanation:
-        """What every node contributes to the distance of every pair.
+        """Contributions of all nodes to the distance of every pair.
 
         Holds ``3 L r`` values per pair and is meant for few of them. Maps are those the representations carry.
         """

@@ -1,4 +1,4 @@
-"""What AVSL keeps of an image, and what it says about a pair."""
+"""Representation of images by AVSL, and its explanation of pairs."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Explanation:
         return tuple(weight * node for weight, node in zip(self.sensitivities, self.nodes, strict=True))
 
     def attention(self, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-        """Where the query and where the gallery image hold the difference, each ``(Q, G, *size)``.
+        """Maps of the difference in the query and in the gallery image, each ``(Q, G, *size)``.
 
         Raises:
             ValueError: if the representations carried no maps.

@@ -107,7 +107,7 @@ def certified_queries(
     count_query_in_r: bool,
     average_precision: str,
 ) -> tuple[Tensor, dict[str, float]]:
-    """What each query that has a positive reaches, in the order of the queries; errors and report of the metrics.
+    """Metrics of each query that has a positive, in the order of the queries, and a report of the search.
 
     Args:
         query: Q images.
@@ -149,7 +149,7 @@ def certified_queries(
 def _searched(
     query: Side, gallery: Side, steps: Sequence[Step], scale: float, positives: Positives, *, self_match: bool
 ) -> tuple[Sequence[Tensor], Iterator[Tensor], CertifiedSearch]:
-    """Rows of the queries that have a positive, in groups, the ranks of each group as they come, what finds them."""
+    """Rows of the queries that have a positive, in groups; the ranks of each group as they come; the search itself."""
     direction = widest_direction(gallery, steps)
     order = similar_order(query, direction, steps)
     asks = positives.counts[order] > 0

@@ -95,13 +95,13 @@ def weighted_vectors(images: Representation, weights: list[Tensor]) -> Tensor:
 
 
 def _bounded(network: AVSL, search: Search) -> bool:
-    """Whether there are bounds for what is compared and counted."""
+    """Whether bounds exist for the network's distances and for the metrics of the search."""
     counted = search.query_cameras is None and not search.levels and not search.keeps_scores
     return counted and network.variant not in WITHOUT_RELIABILITY and not len(network.learned_statistics)
 
 
 def _parameters(network: AVSL) -> dict[str, Any]:
-    """What the graph has learned."""
+    """Parameters of the graph: ``alpha``, ``beta`` and ``edges`` of its levels, and its ``scale``."""
     of_levels = {"alpha": [None, *network.alpha], "beta": [None, *network.beta], "edges": network.edges()}
     return {**of_levels, "scale": network.sigmoid_scale}
 

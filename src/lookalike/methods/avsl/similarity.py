@@ -1,4 +1,4 @@
-"""Distance of images as a graph over levels, and what every node contributes to it.
+"""Distance of images as a graph over levels, and the contribution of every node to it.
 
 Lists run over levels, lowest first. The lowest level is fully reliable and has no edges: its ``alpha``, ``beta``,
 statistics and ``edges[0]`` are never read. The functions of the steps before (maps, statistics, edges) are offered

@@ -44,7 +44,7 @@ class StraightThroughStep(Function):
 
 
 class Closeness(NamedTuple):
-    """Closeness of a batch and what a neighbour needs of it: ``j`` is a neighbour of ``i`` if ``values_ij >= near_i``.
+    """Closeness of a batch and its thresholds: ``j`` is a neighbour of ``i`` if ``values_ij >= near_i``.
 
     Attributes:
         values: ``(n, n)``, minus the squared Euclidean distance plus the margin, ``-D + eps``.
@@ -160,7 +160,7 @@ class ContextualSimilarity(Function):
 def contextual_similarity(
     similarity: Tensor, k: int, eps: float, *, alpha: float = 10.0, variant: str = "full"
 ) -> Tensor:
-    """How far the neighbourhoods of two samples agree.
+    """Agreement of the neighbourhoods of every two samples.
 
     Args:
         similarity: ``(n, n)`` cosine similarities, the diagonal included.

@@ -35,7 +35,7 @@ ROUNDING = 64  # times the distance of floats at 1: what sums over a plan may be
 
 
 class MatcherOptions(TypedDict, total=False):
-    """Keywords of `StructuralMatcher` beside ``truncation``, for what hands them on to one."""
+    """Keywords of `StructuralMatcher` beside ``truncation``, for callers that hand them on to one."""
 
     score: Score
     marginal: Marginal
@@ -81,11 +81,11 @@ class StructuralMatcher:
 
     @cached_property
     def matching(self) -> Matching:
-        """How two images are matched."""
+        """Matching of two images by the options of this matcher."""
         return Matching(self.marginal, self.reg, self.tolerance, self.solver)
 
     def similarity(self, query: Representation, gallery: Representation) -> Tensor:
-        """What candidates are ordered by, ``(Q, G)``, for every pair."""
+        """Score ``(Q, G)`` of every pair, by which candidates are ordered."""
         sides = query.regions, query.global_vector, gallery.regions, gallery.global_vector
         structural = structural_similarity(*sides, **asdict(self.matching))
         return structural if self.score == "structural" else query.global_vector @ gallery.global_vector.T + structural
@@ -166,7 +166,7 @@ class StructuralMatcher:
 
     @torch.no_grad()
     def explain(self, query: Representation, gallery: Representation) -> Explanation:
-        """What every pair of locations contributes to the similarity of every pair of images.
+        """Contributions of all pairs of locations to the similarity of every pair of images.
 
         Holds ``3 R R`` values per pair and is meant for few of them.
         """
@@ -237,7 +237,7 @@ def _compared(
 
 
 def _ceiling(correlation: Tensor, query_marginal: Tensor, gallery_marginal: Tensor) -> Tensor:
-    """What no plan's similarity exceeds, ``(q, K)``."""
+    """Upper bound ``(q, K)`` of the similarity under any plan."""
     by_query = (query_marginal * correlation.amax(dim=3)).sum(dim=2)
     return torch.minimum(by_query, (gallery_marginal * correlation.amax(dim=2)).sum(dim=2))
 

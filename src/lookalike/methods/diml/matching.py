@@ -138,7 +138,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Matching:
-    """How images are matched.
+    """Matching of images by a transport plan between their locations.
 
     Attributes:
         marginal: weights of the locations: ``cross_correlation``, ``uniform`` or ``swapped``, see `marginals`.

@@ -45,7 +45,7 @@ def find_projection(embedder: nn.Module, feature_layer: str) -> str:
 
 
 def embed_with_map(embedder: nn.Module, feature_layer: str, images: Tensor) -> tuple[Tensor, Tensor]:
-    """What the embedder returns and what the layer gave on the way.
+    """Embeddings of images, and the maps that a layer gives on the way.
 
     A layer may return several maps, as a sequence or a mapping; the last counts. So does the last call of a layer that
     is used more than once.
@@ -125,7 +125,7 @@ class LocatedEmbedder(nn.Module):
 
     @property
     def projection(self) -> nn.Linear | nn.Identity:
-        """What is applied at every position."""
+        """Projection that is applied at every position: a linear layer or the identity."""
         return cast("nn.Linear | nn.Identity", self.get_submodule(self._projection_name))
 
     def regions(self, images: Tensor) -> Tensor:

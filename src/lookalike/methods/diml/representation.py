@@ -136,5 +136,5 @@ class Explanation:
         return self.match.plan * (self.match.plan.shape[-2] * self.match.plan.shape[-1])
 
     def attention(self, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-        """Where the query and where the gallery image resembles the other, each ``(Q, G, *size)``."""
+        """Maps of the resemblance in the query and in the gallery image, each ``(Q, G, *size)``."""
         return heat_maps(self.match.query_marginal, size), heat_maps(self.match.gallery_marginal, size)

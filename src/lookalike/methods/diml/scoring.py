@@ -1,4 +1,4 @@
-"""What is kept of images for structural matching, and retrieval by it."""
+"""Representation of images for structural matching, and retrieval by it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lookalike.metrics.search import Search, Tensors
 
 
 def located(model: LocatedEmbedder, images: Tensor) -> dict[str, Tensor]:
-    """What is kept of images ``(N, 3, H, W)``: ``embedding (N, D)`` and ``regions (N, R, D)``, unit vectors."""
+    """Representation of images ``(N, 3, H, W)``: ``embedding (N, D)`` and ``regions (N, R, D)``, unit vectors."""
     kept = model.represent(images).to(torch.get_default_dtype())
     return {"embedding": kept.global_vector, "regions": kept.regions}
 
@@ -45,7 +45,7 @@ def structural_matching(
 
 @torch.no_grad()
 def ordered_by(query: Tensors, gallery: Tensors, candidates: Tensor, **options: Any) -> Tensor:
-    """What `structural_matching` orders candidates by.
+    """Scores by which `structural_matching` orders candidates.
 
     Args:
         query: ``embedding (Q, D)`` and ``regions (Q, R, D)``, unit vectors.

@@ -1,4 +1,4 @@
-"""Where the images of a tuple are similar: Grad-CAM of a score that the whole tuple defines by a weight per dimension.
+"""Attention to the similarity of a tuple: Grad-CAM of a score that the tuple defines by a weight per dimension.
 
 The map of an image changes with its partners. Its scale means nothing across tuples: ``soft_mask`` normalises it.
 """

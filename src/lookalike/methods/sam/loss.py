@@ -83,7 +83,7 @@ def _with_second_negative(triplets: Tensor, labels: Tensor, generator: torch.Gen
 
 
 class MetricLoss(Protocol):
-    """What mining asks of a loss of ``lookalike.losses``.
+    """Interface that mining needs of a loss of ``lookalike.losses``.
 
     Attributes:
         reads_length: whether unit vectors would give another loss than the embeddings themselves.

@@ -76,7 +76,7 @@ def heat_map(maps: Tensor, size: tuple[int, int]) -> Tensor:
 def soft_mask(
     maps: Tensor, size: tuple[int, int], *, alpha: float = 10.0, beta: float = 0.5, normalise: str = "minmax"
 ) -> Tensor:
-    """How far each pixel is to be erased: ``sigmoid(alpha (map - beta))`` of the upsampled, normalised map.
+    """Degree of erasure of each pixel: ``sigmoid(alpha (map - beta))`` of the upsampled, normalised map.
 
     Args:
         maps: ``(..., h, w)``, not negative.

@@ -1,4 +1,4 @@
-"""The mining loss: what is left of a tuple after erasing must not tell who belongs to whom (paper, Eq. 2)."""
+"""The mining loss: the rest of a tuple after erasing must not tell who belongs to whom (paper, Eq. 2)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Erasing:
-    """How attention is read and turned into masks.
+    """Settings of erasing: the reading of attention, and the masks that are made of it.
 
     Attributes:
         reading: option of ``attention_maps``, as are ``score``, ``score_on`` and ``clamp``.
@@ -110,7 +110,7 @@ def read_maps(trunk: Network, images: Tensor) -> Tensor:
 
 
 def erase(trunk: Network, head: Network, images: Tensor, feature_maps: Tensor, kind: str, settings: Erasing) -> Erased:
-    """Erase from each image what makes its tuple similar, and pass what is left through the network.
+    """Erase from each image the places that make its tuple similar, and pass the rest through the network.
 
     Args:
         trunk: ``(N, 3, H, W)`` to ``(N, C, h, w)``.
@@ -157,7 +157,7 @@ def frozen_batch_norm(*networks: Network) -> Iterator[None]:
 
 
 def mining_loss(masked_features: Tensor, kind: str, *, form: str = "absolute") -> Tensor:
-    """How far masked images still show which of them belong together.
+    """Loss on the evidence, left in masked images, of their belonging together.
 
     Args:
         masked_features: ``(R, B, D)`` unit features of the masked images.

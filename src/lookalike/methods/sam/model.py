@@ -14,7 +14,7 @@ from lookalike.methods.sam.mining import Erased, Erasing, erase, mine, read_maps
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where the images of B tuples hold what the kind asks for.
+    """Attention in the images of B tuples to the similarity, or the difference, that the kind asks for.
 
     Attributes:
         maps: ``(R, B, H, W)`` in [0, 1], at the size of the images, each brought to that range by itself.

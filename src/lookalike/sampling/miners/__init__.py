@@ -1,4 +1,4 @@
-"""Which tuples of a batch a loss looks at.
+"""Miners: the choice of the tuples of a batch that a loss looks at.
 
 A miner is called like one of pytorch-metric-learning, ``miner(embeddings, labels)``, and returns index tensors:
 ``(anchor, positive, negative)``, or ``(anchor, positive, anchor, negative)`` where a loss needs pairs that do not

@@ -1,4 +1,4 @@
-"""Tuples of a batch: what a miner is, how items stand to each other, and random choices among them."""
+"""Tuples of a batch: the interface of a miner, relations of items, and random choices among them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tuples = tuple[Tensor, ...]
 
 
 class Miner(Protocol):
-    """What a loss needs of a miner.
+    """Interface that a loss needs of a miner.
 
     Labels may lie on the host beside embeddings on a device: what they alone decide then waits for no device. Tuples
     lie where the embeddings do.

@@ -1,4 +1,4 @@
-"""Which images stand together in a batch.
+"""Samplers: the choice of the images that stand together in a batch.
 
 Each sampler yields lists of row numbers and is given to ``DataLoader(batch_sampler=...)``. The batches of epoch e
 depend on the seed and on e alone, whatever was drawn before: call ``set_epoch(e)`` before each epoch, also on resuming.

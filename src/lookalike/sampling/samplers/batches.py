@@ -14,7 +14,7 @@ Rows = NDArray[np.int64]
 
 
 class BatchSampler(Sampler[list[int]]):
-    """What all samplers share: rows grouped by class, a stream of random numbers per epoch, a number of batches.
+    """Common base of all samplers: rows grouped by class, random numbers per epoch, a number of batches.
 
     Args:
         labels: class of each row, any integers.
@@ -96,7 +96,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 class PlainSampler(BatchSampler):
-    """All rows shuffled and cut; what fills no batch is dropped."""
+    """All rows shuffled and cut; rows that fill no batch are dropped."""
 
     def __init__(self, labels: ArrayLike, batch_size: int, *, seed: int = 0, batches: int | None = None) -> None:
         super().__init__(labels, batch_size, per_class=1, seed=seed)

@@ -30,7 +30,7 @@ _DAMAGE = (
 
 
 class ArchiveError(ValueError):
-    """An archive is damaged or holds what is not allowed; the message names the archive."""
+    """An archive is damaged or holds a forbidden entry; the message names the archive."""
 
 
 def is_archive(path: Path) -> bool:
@@ -40,7 +40,7 @@ def is_archive(path: Path) -> bool:
 
 @contextmanager
 def workspace(target: Path) -> Iterator[Path]:
-    """An empty folder beside ``target`` for what will become it; removed at the end, if it still has its name.
+    """An empty folder beside ``target`` for its content to come; removed at the end, if it still has its name.
 
     Processes take turns. What a killed one left behind is removed by the next.
     """

@@ -13,7 +13,7 @@ TOLD = 3  # classes that a message names
 
 
 def one_form(name: str) -> str:
-    """A name in NFC and without white space around it: what looks equal is written in one way."""
+    """A name in NFC and without white space around it: names that look equal are written in one way."""
     return unicodedata.normalize("NFC", name).strip() or name
 
 
@@ -23,7 +23,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def remarks_on(written: Iterable[str]) -> list[str]:
-    """What to tell of names that are one class, or that only seem to be one, a sentence each.
+    """Remarks on names that are one class, or that only seem to be one, a sentence each.
 
     Args:
         written: names of folders as they are on the disk.
@@ -64,7 +64,7 @@ def by_label(classes: Mapping[str, Selection], names: Mapping[int, str]) -> dict
 
 
 def told(role: str, names: Iterable[str]) -> str:
-    """How many classes a role has, and the first of them by name."""
+    """Number of a role's classes, and the first of them by name."""
     ordered = in_order(names)
     return f"{role}: {len(ordered):,} {'class' if len(ordered) == 1 else 'classes'}, {_few(ordered)}"
 
@@ -102,7 +102,7 @@ def _alike(names: Iterable[str], key: Callable[[str], str]) -> dict[str, list[st
 
 
 def _without_case(name: str) -> str:
-    """A name in lower case, wide and narrow letters alike, without what cannot be seen."""
+    """A name in lower case, wide and narrow letters alike, without invisible signs."""
     seen = "".join(sign for sign in unicodedata.normalize("NFKC", name) if unicodedata.category(sign) != "Cf")
     return " ".join(seen.casefold().split())
 

@@ -1,4 +1,4 @@
-"""What a folder of the user's own holds, by the names and the bytes of its files."""
+"""Contents of a user's own folder, by the names and the bytes of its files."""
 
 from __future__ import annotations
 

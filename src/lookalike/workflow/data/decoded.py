@@ -36,7 +36,7 @@ Prepare = Callable[[Image.Image], Image.Image]
 
 
 def fixed_keys(view: View) -> dict[str, Any]:
-    """The keys of a view that say what it does before anything random happens; all of it, where nothing does."""
+    """The keys of a view for its steps before the first random one; all of it, where no step is random."""
     resized: dict[str, Any] = {"resize_px": view.resize_px}
     if view.resize_px and view.interpolation != "bilinear":
         resized["interpolation"] = view.interpolation

@@ -32,7 +32,7 @@ CHUNK_BYTES = 2**20
 
 
 class DownloadError(RuntimeError):
-    """No address served the archive; the message says what to do by hand."""
+    """No address served the archive; the message tells the remedy by hand."""
 
 
 class TransferError(Exception):
@@ -40,7 +40,7 @@ class TransferError(Exception):
 
 
 class InterruptedTransferError(TransferError):
-    """The connection broke; what arrived so far is worth keeping."""
+    """The connection broke; the bytes that arrived so far are worth keeping."""
 
 
 def fetch(archive: Archive, folder: Path, *, manual: str = "", timeout_s: float = 30.0, pause_s: float = 2.0) -> Path:
@@ -195,7 +195,7 @@ class Transfer:
         return self.part.stat().st_size if self.part.is_file() else 0
 
     def _append(self, url: str) -> None:
-        """Append what is missing to the part, or write it anew where the server cannot begin in the middle."""
+        """Append the missing bytes to the part, or write it anew where the server cannot begin in the middle."""
         have, size = self._bytes, self.archive.size
         if have and have == size:
             return

@@ -1,4 +1,4 @@
-"""Archives of params/overlays, made from what the owners of the data sets publish.
+"""Archives of params/overlays, made from the official downloads of the data sets.
 
     python -m lookalike.workflow.data.excerpts cub100 FOLDER data/archives/cub100.tar
 

@@ -124,7 +124,7 @@ class _State:
         return BY_A_PERSON
 
     def _can_be_had(self, packaging: list[_ArchiveState]) -> bool:
-        """Whether what the root lacks of a packaging is on disk or has an address; what it has is left as it is."""
+        """Whether the archives of files that the root lacks are on disk or have an address; other files stay."""
         lacking = [each for each in packaging if not (self.root / each.archive.creates).exists()]
         return bool(lacking) and all(each.path is not None or each.archive.urls for each in lacking)
 
@@ -201,7 +201,7 @@ def _to_do(state: _State) -> str:
 
 
 def _checks(name: str, data: Path, archives: Path) -> Iterator[tuple[str, list[str]]]:
-    """What was checked of one data set, each with its faults: archives and unpacked files, then resized copies."""
+    """Checks of one data set, each with its faults: archives and unpacked files, then resized copies."""
     specification = load_specification(name)
     right, faults = _archive_faults(specification, archives)
     report = [f"{counted(right, 'archive')} right"] if right else []
@@ -217,7 +217,7 @@ def _checks(name: str, data: Path, archives: Path) -> Iterator[tuple[str, list[s
 
 
 def _archive_faults(specification: Dataset, archives: Path) -> tuple[int, list[str]]:
-    """How many archives were read and found right, and one line for each that is not what it seems to be.
+    """Number of archives read and found right, and one line for each file that is not the archive it seems to be.
 
     A file counts as an archive if it has its name, its digest or, to the byte, its size.
     """
@@ -235,7 +235,7 @@ def _archive_faults(specification: Dataset, archives: Path) -> tuple[int, list[s
 
 
 def _data_faults(specification: Dataset, root: Path, manifest: Path) -> tuple[int, list[str]]:
-    """How many listed pictures there are, and one line per fault of counts and, where there is a manifest, of bytes.
+    """Number of listed pictures, and one line per fault of counts and, where there is a manifest, of bytes.
 
     Counts are told once no listed file is missing.
     """

@@ -1,4 +1,4 @@
-"""What desktop systems leave in folders and archives, and what counts as a picture file."""
+"""Names of the files that desktop systems leave in folders and archives, and of picture files."""
 
 from __future__ import annotations
 

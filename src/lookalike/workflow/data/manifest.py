@@ -84,7 +84,7 @@ def read_manifest(path: Path) -> pd.DataFrame:
 
 
 def altered_files(frame: pd.DataFrame, root: Path, *, threads: int = 8) -> list[str]:
-    """What is wrong with the files that a manifest lists: one line for each that is missing or has other bytes.
+    """Faults of the files that a manifest lists: one line for each that is missing or has other bytes.
 
     Masks are compared too. A manifest without ``sha256`` tells missing files only.
     """

@@ -267,7 +267,7 @@ def copies_of(dataset: str, folder: Path) -> list[Path]:
 
 
 def copy_faults(copy: Path, *, sizes_only: bool = False) -> list[str]:
-    """What is wrong with a copy on disk: one line for each file that is missing or is not as it was written.
+    """Faults of a copy on disk: one line for each file that is missing or is not as it was written.
 
     Args:
         copy: a folder that ``resized_copy`` made.

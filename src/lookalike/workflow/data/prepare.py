@@ -162,7 +162,7 @@ def _unpack_own_archive(specification: Dataset, root: Path, archives_folder: Pat
 
 
 def _check_unpacked(specification: Dataset, staging: Path, archives: Sequence[Path]) -> None:
-    """Read what was unpacked; a message names places inside the archives, since the folder will not stay."""
+    """Read the unpacked files; a message names places inside the archives, since the folder will not stay."""
     try:
         read_layout(specification, staging)
     except ValueError as error:

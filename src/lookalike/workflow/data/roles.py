@@ -1,4 +1,4 @@
-"""Roles of classes: training and testing, and what a split must hold to learn from it and to find in it."""
+"""Roles of classes, training and testing, and checks that a split can be learned from and searched."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def check_usable(frame: pd.DataFrame, title: str) -> None:
 
 
 def queries_without_positive(frame: pd.DataFrame) -> tuple[int, int]:
-    """How many queries of a split find no other picture of their class, so that no metric counts them, and of how many.
+    """Number of a split's queries without another picture of their class, which no metric counts, and of all queries.
 
     Args:
         frame: the table of a split.

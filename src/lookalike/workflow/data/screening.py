@@ -106,7 +106,7 @@ def check_readable(frame: pd.DataFrame, root: Path, broken: str, *, processes: i
 
 
 def _looks(frame: pd.DataFrame, root: Path, processes: int) -> Looks:
-    """A look at each picture; what is nearly black is told by its number."""
+    """A look at each picture; nearly black ones are told by their number."""
     looks = looked_at([root / path for path in frame["path"].unique()], processes=processes)
     if dark := [path for path, look in looks.items() if look.dark]:
         LOG.warning(
@@ -150,7 +150,7 @@ def _marked(frame: pd.DataFrame, reasons: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _tell_near_copies(frame: pd.DataFrame, root: Path, looks: Looks) -> None:
-    """How many pictures nearly equal another one: some sets have such by intention, so that all take part."""
+    """Tell the number of pictures that nearly equal another one: some sets intend such, so that all take part."""
     paths = frame.loc[frame["role"] != LEFT_OUT, "path"].unique()
     hashes = {path: known for path in paths if (known := looks[root / path].hash) is not None}
     if not hashes:

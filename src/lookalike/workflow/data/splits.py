@@ -157,7 +157,7 @@ def second_half(frame: pd.DataFrame, *, source: str) -> pd.DataFrame:
 
 
 def held_out_classes(classes: int) -> int:
-    """How many of so many training classes are held out."""
+    """Number of classes held out of so many training classes."""
     return max(2, round(HELD_OUT_SHARE * classes))
 
 

@@ -1,1 +1,1 @@
-"""What a call will run, read from `params/` and checked before any job starts; nothing here needs torch."""
+"""Plan of a call, read from `params/` and checked before any job starts; nothing here needs torch."""

@@ -27,7 +27,7 @@ WITHOUT_FILES = ("settings", "reads")  # what else decides metrics and can be to
 
 
 class Other(NamedTuple):
-    """A digest of code that committed metrics or trials of a recipe name, and what today's code has in its place."""
+    """A digest of code that committed metrics or trials of a recipe name, and that of today's code in its place."""
 
     recipe: str
     before: str

@@ -1,4 +1,4 @@
-"""The runs behind tables and choices of rates, with the files that hold what they reached.
+"""The runs behind tables and choices of rates, with the files of their metrics and scores.
 
 Snakemake asks for files by ``wildcards`` before it knows them, and for the runs with ``input``, the files in their
 order. Of files that it has not made it knows nothing: there results of older code are refused.
@@ -25,7 +25,7 @@ Runs = list[dict[str, Any]]
 
 
 class Evidence:
-    """Files and runs of what is reported.
+    """Files and runs behind tables and choices of rates.
 
     Args:
         inputs: what the call's rules read.
@@ -107,7 +107,7 @@ class Evidence:
         return [tuple(each) for each in tried(self.plan)]
 
     def trials_of_rates(self, wildcards: Any) -> list[str]:
-        """Files with what the trials of these kinds reached, in their order."""
+        """Files with the scores of the trials, one per kind, in their order."""
         folder = f"{self.inputs.results_folder}/rates"
         kinds = tried(self.plan)
         return [f"{folder}/{each.recipe}/{each.dataset}{each.half and f'.{each.half}'}.csv" for each in kinds]
@@ -118,7 +118,7 @@ class Evidence:
         self._refuse_unnoticed({file: run for file, run in named.items() if file.endswith(".json")})
 
     def _today(self, recipe: str, dataset: str, seed: int) -> dict[str, str]:
-        """What would make a run's metrics now; `refuse_mixture` looks after data and weights."""
+        """Digests that decide a run's metrics now; `refuse_mixture` looks after data and weights."""
         return {key: value for key, value in self.inputs.today(recipe, dataset, seed).items() if key not in MIXED_BY}
 
     def _refuse_unnoticed(self, runs: Mapping[str, tuple[str, str, int]]) -> None:

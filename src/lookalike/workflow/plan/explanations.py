@@ -1,4 +1,4 @@
-"""Which explanations are measured and how: read from ``params/explanations.yaml``, checked, and laid out as rows."""
+"""Measured explanations and their protocol: read from ``params/explanations.yaml``, checked, laid out as rows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Explanations:
 
     @property
     def protocol(self) -> Tree:
-        """How all explanations are measured."""
+        """Settings by which all explanations are measured."""
         return self.settings.model_dump(include={*PROTOCOL})
 
     def code(self, wildcards: Any) -> str:
@@ -94,7 +94,7 @@ class Explanations:
         return [self._drawn(*each) for name in datasets for each in halves if each[0] == name]
 
     def measures(self, wildcards: Any) -> list[str]:
-        """Files with what was measured of the rows of the table, in their order.
+        """Files with the measures of the rows of the table, in their order.
 
         Raises:
             ValueError: for a row of whose seeds one is alone on its half of the classes.
@@ -126,7 +126,7 @@ class Explanations:
 
 
 def read_explanations(plan: Plan) -> pages.Explanations:
-    """What ``params/explanations.yaml`` says, with what the scale lays over it.
+    """Read ``params/explanations.yaml``, with the scale's own settings laid over it.
 
     Raises:
         ValueError: naming file, key and what would be right, for an unknown recipe, explainer or substitute.
@@ -156,7 +156,7 @@ def explainers() -> tuple[str, ...]:
 
 
 def check_explainer(plan: Plan, recipe: str, dataset: str, explainer: str, where: str = FILE) -> None:
-    """Refuse a method that cannot explain what a recipe trains.
+    """Refuse an explainer that cannot explain the model of a recipe.
 
     Raises:
         ValueError: naming the recipe and the methods that can.

@@ -1,4 +1,4 @@
-"""Where a paper and its released code disagree: the options, their levels, and what tries each choice.
+"""Disagreements of a paper and its released code: the options, their levels, and the trials of each choice.
 
 ``fidelity: recommended | paper | released`` in a recipe sets all options of its paper at once. The files below
 ``params/fidelity`` say what the paper says, what the released code does, what we take, and which settings of a recipe
@@ -57,7 +57,7 @@ class Trial:
         return f"fidelity_{self.option}_{self.level}"
 
     def is_overruled(self, overlay: Tree) -> bool:
-        """Whether what a scale lays over every recipe replaces all that is tried, so that nothing of it is left."""
+        """Whether a scale's overlay of every recipe replaces all tried settings, so that none of them is left."""
         tried = (self.settings.anywhere(), *(own.dump() for own in self.settings.per_dataset.values()))
         return all(merge(each, overlay) == overlay for each in tried)
 
@@ -163,12 +163,12 @@ def trials() -> list[Trial]:
 
 
 def _conditions(content: Disagreements, option: Option) -> Tree:
-    """What a recipe must hold for an option to concern it."""
+    """Settings that a recipe must hold for an option to concern it."""
     return merge(content.where.dump(), option.where.dump())
 
 
 def _departures(option: Option) -> dict[str, OptionSettings]:
-    """What is tried of an option, by level: whatever differs from the recommended settings."""
+    """Settings of an option to be tried, by level: all that differ from the recommended ones."""
     paper, released = option.set.paper, option.set.released
     if paper and paper == released:
         stated = {"paper_released": paper}

@@ -1,4 +1,4 @@
-"""Which figures there are and which runs they read: ``params/figures.yaml``, checked before any job starts."""
+"""Figures and the runs that they read: ``params/figures.yaml``, checked before any job starts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
 
 
 class Design(NamedTuple):
-    """How rates are searched."""
+    """Grid and rungs of a search of rates."""
 
     trunk: Sequence[float]  # levels, in ascending order
     head: Sequence[float]
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a kind takes, and whether better rates may lie beyond what was tried."""
+    """Rates that a kind takes, and whether better ones may lie beyond the tried ones."""
 
     candidate: Candidate
     on_edge: bool

@@ -1,4 +1,4 @@
-"""What the rules' jobs read and are told: from the names in a file's path to files and settings.
+"""Inputs and parameters of the rules' jobs: from the names in a file's path to files and settings.
 
 Rules ask by ``wildcards``, whose attributes are the names that a path was matched by, such as ``recipe``, ``dataset``
 and ``seed``. All paths are relative to the project's root.
@@ -59,7 +59,7 @@ class Inputs:
 
     @property
     def notices(self) -> list[str]:
-        """What a call says before its first job, also of metrics that it reads in place of making them."""
+        """Notices of a call before its first job, also on metrics that it reads in place of making them."""
         folder = self.reference_folder
         read = f"{folder}: metrics that fit are read there, not made; `--config suffix=again` makes all anew"
         return [*self.plan.notices, *([read] if self._reference.is_there else [])]
@@ -106,7 +106,7 @@ class Inputs:
 
     @cached_property
     def _turns(self) -> dict[tuple[str, ...], int]:
-        """What data sets, trainings and scorings count: the more, the earlier their first table.
+        """Priorities of data sets, trainings and scorings: the higher, the earlier their first table.
 
         Comparisons come first, then tables of few trainings, so that there is something to read soon.
         """
@@ -138,7 +138,7 @@ class Inputs:
         return trial_settings(self.plan, wildcards.recipe, wildcards.dataset)
 
     def rates(self, wildcards: Any) -> Tree:
-        """How the scale searches rates."""
+        """Settings of the scale's search of rates, empty where it has none."""
         return self.plan.rates.dump() if self.plan.rates else {}
 
     def all_settings(self, wildcards: Any) -> Tree:
@@ -181,7 +181,7 @@ class Inputs:
         return self._made_by(wildcards.recipe, wildcards.dataset, self.half(wildcards))
 
     def today(self, recipe: str, dataset: str, seed: int) -> dict[str, str]:
-        """Digests of what decides a run's metrics now, see `lookalike.workflow.plan.reuse.MADE_BY`.
+        """Digests that decide a run's metrics now, see `lookalike.workflow.plan.reuse.MADE_BY`.
 
         Returns:
             ``code`` of the training and the ``weights`` that it starts from; ``settings`` of all stages; ``scored_by``,
@@ -205,11 +205,11 @@ class Inputs:
         return self.plan.datasets[wildcards.dataset]
 
     def specification(self, wildcards: Any) -> Tree:
-        """What is known of a job's data set."""
+        """Settings of a job's data set, as its file states them."""
         return self.dataset(wildcards).about.dump()
 
     def divided(self, wildcards: Any) -> Tree:
-        """What of a job's data set decides how it is split: not what it is called, nor what it is scored by."""
+        """Settings of a job's data set that decide its split: neither its names nor its scoring."""
         about = self.dataset(wildcards).about
         return about.model_dump(exclude_unset=True, exclude=NOT_OF_SPLIT)
 
@@ -231,7 +231,7 @@ class Inputs:
         return self.dataset(wildcards).root
 
     def record(self, wildcards: Any) -> str:
-        """What the download of a job's data set leaves."""
+        """Record that the download of a job's data set leaves."""
         return self.dataset(wildcards).record
 
     def not_yet_downloaded(self) -> str:
@@ -246,7 +246,7 @@ class Inputs:
         return self.record(wildcards) if self.dataset(wildcards).is_downloaded else []
 
     def contents(self, archives: str) -> Callable[[Any], str]:
-        """Digest of what a job's data set holds where it is the user's own folder or archive, else nothing.
+        """Digest of the contents of a job's data set that is the user's own folder or archive, else nothing.
 
         DVC looks after the project's own.
 
@@ -265,7 +265,7 @@ class Inputs:
         return digest
 
     def broken_pictures(self, wildcards: Any) -> str:
-        """What a job's split does about a picture that cannot be read."""
+        """Handling of a picture that cannot be read, by a job's split: ``stop`` or ``skip``."""
         return self.plan.broken_of(wildcards.dataset)
 
     def recall_cut_offs(self, wildcards: Any) -> list[int]:
@@ -347,7 +347,7 @@ class Inputs:
         return f"{self.episodes(wildcards)}.sha256"
 
     def longest_episodes(self, wildcards: Any) -> dict[str, int]:
-        """How long the list of episodes of a data set must be for every recipe of this scale."""
+        """Shots, episodes and draws that a data set's list of episodes must hold for every recipe of this scale."""
         recipes = self.plan.recipe_names
         sections = [self.plan.deciding(recipe, wildcards.dataset, "segment")["segment"] for recipe in recipes]
         asked = [section for section in sections if section]
@@ -380,7 +380,7 @@ class Inputs:
         return self._makers[recipe, dataset, half]
 
     def _data_of(self, dataset: str, recipe: str, seed: int) -> dict[str, str]:
-        """What a training says of the splits that it reads, where these are there."""
+        """Digest of the splits that a training reads, nothing as long as one of them is missing."""
         strangers = self.plan.strangers(recipe, dataset)
         names = (dataset, *([strangers.name] if strangers else []))
         splits = tuple(self._copied_manifest(name, self.plan.half_of(name, seed)) for name in names)
@@ -411,12 +411,12 @@ class Inputs:
 
 
 def form_of(cache: PictureCache) -> str:
-    """What tells copies of a data set's pictures from others."""
+    """Name of the form of a data set's copies: their shorter side and encoding."""
     return f"{cache.shorter_side_px}px-{cache.encoding}"
 
 
 def recipe_digest(entry_points: Iterable[str], sections: Tree) -> str:
-    """Digest of the code that makes a result of a recipe: that of a stage, and of what its method learns by.
+    """Digest of the code that makes a result of a recipe: that of a stage, and that of its method's learner.
 
     Args:
         entry_points: functions that the stage starts from, for `code_digest`.

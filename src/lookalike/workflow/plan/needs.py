@@ -1,4 +1,4 @@
-"""What a call needs, looked for before any job starts: folders, archives, weights, and pictures that fill batches."""
+"""Needs of a call, looked for before any job starts: folders, archives, weights, and pictures that fill batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_DISTINCT_CLASSES = ("balanced", "cyclic", "grouped")
 
 
 class Need(NamedTuple):
-    """What a batch takes: ``number`` of ``what``, classes or pictures, and the largest batch that ``there`` fills."""
+    """Need of a batch: ``number`` of ``what``, classes or pictures, and the ``largest`` batch that those there fill."""
 
     number: int
     what: str
@@ -28,7 +28,7 @@ class Need(NamedTuple):
 
 
 def unmet_need(train: Train, pictures: int, classes: int) -> Need | None:
-    """What the batches of a training lack, ``None`` if they can be filled.
+    """Shortage of pictures or classes for the batches of a training, ``None`` if they can be filled.
 
     Args:
         train: the recipe's ``train`` section.
@@ -123,7 +123,7 @@ def _asked(recipe: str, train: Train, need: Need) -> str:
 
 
 def _enough(needs: Sequence[Need], file: str) -> str:
-    """What would fill all batches: more classes or pictures, or a smaller batch."""
+    """Words on the remedy for batches that cannot be filled: more classes or pictures, or a smaller batch."""
     numbers = {need.what: max(each.number for each in needs if each.what == need.what) for need in needs}
     more = " and ".join(f"{number} training {what}" for what, number in numbers.items())
     largest = min(need.largest for need in needs)

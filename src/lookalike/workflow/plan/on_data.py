@@ -1,4 +1,4 @@
-"""Recipes as they apply to the data sets of a scale, and which of them share what.
+"""Recipes as they apply to the data sets of a scale, and the results that they share.
 
 A recipe has one section per stage. Runs whose sections are equal up to a stage share the result of that stage, under
 the name of the recipe that is defined first.
@@ -90,7 +90,7 @@ class RecipesOnData:
 
     @property
     def scale_file(self) -> str:
-        """Where the scale stands, as messages call it."""
+        """File of the scale, as messages call it."""
         return self._scale.file
 
     def paper_of(self, recipe: str) -> str:
@@ -98,7 +98,7 @@ class RecipesOnData:
         return self._stated_recipe(recipe).paper
 
     def place_of(self, recipe: str, dataset: str, *, of_scale: bool = False) -> str:
-        """What messages on a run begin with: the recipe's files, or where what the scale lays over it is wrong its."""
+        """Beginning of messages on a run: the recipe's files, or the scale's where its overlay is wrong."""
         file = f"{self.scale_file}, recipe" if of_scale else self._files(recipe, dataset)
         return f"{file}: recipe {recipe} on {dataset}"
 
@@ -132,7 +132,7 @@ class RecipesOnData:
         return {section: sections[section] for section in (SECTIONS[stage] if stage else sections)}
 
     def stated(self, recipe: str, dataset: str) -> Tree:
-        """Sections of a recipe on a data set without what this scale lays over them."""
+        """Sections of a recipe on a data set without the overlay of this scale."""
         published = self._published(recipe, dataset)
         if (recipe, published) not in self._stated:
             self._stated[recipe, published] = sections_on(self._stated_recipe(recipe), published, Terms())
@@ -143,7 +143,7 @@ class RecipesOnData:
         return sections_on(self._stated_recipe(recipe), self._published(recipe, dataset), self._before_rates)
 
     def layers(self, recipe: str, dataset: str) -> list[Layer]:
-        """What lies over what in a recipe on a data set at this scale."""
+        """Layers of a recipe on a data set at this scale, each over those before it."""
         return layers_on(self._stated_recipe(recipe), self._published(recipe, dataset), self._terms_of_scale)
 
     def shared(self, stage: str, recipe: str, dataset: str) -> str:
@@ -274,7 +274,7 @@ class RecipesOnData:
         return self._rates_of_halves[half]
 
     def _files(self, recipe: str, dataset: str) -> str:
-        """Where the values of a recipe stand: its own file and those of the recipes that it is like.
+        """Files with the values of a recipe: its own and those of the recipes that it is like.
 
         Of a recipe that cannot be, the file of the first of these that cannot be either.
         """

@@ -1,4 +1,4 @@
-"""Where a number comes from: settings, departures from the paper, and the line that makes it again.
+"""Origin of a number: settings, departures from the paper, and the line that makes it again.
 
 Runs of other data or other weights beside each other are refused in a table, or marked there by choice.
 """
@@ -40,12 +40,12 @@ MIXED_BY = {"data": "on another split of", "weights": "from other weights of the
 
 
 def departure_words(marks: str) -> str:
-    """What the marks of `DEPARTURES` in a text mean, each once."""
+    """Meanings of the marks of `DEPARTURES` in a text, each once."""
     return "; ".join(f"{mark} {words}" for mark, words in DEPARTURES.items() if mark in marks)
 
 
 def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[Departure] = ()) -> Tree:
-    """What the cells of a table say about one of their runs.
+    """Origin of a run, as the cells of a table state it.
 
     Args:
         plan: what the call runs.
@@ -82,7 +82,7 @@ def origin(plan: Plan, run: Mapping[str, Any], metrics: str, listed: Sequence[De
 
 
 def terms_of(plan: Plan, run: Mapping[str, Any], folder: str) -> Tree:
-    """What a table of terms says about one of its runs: `row_terms`, and in ``timings`` the files of what it cost.
+    """Terms of a run in a table of terms: `row_terms`, and in ``timings`` the files of its costs.
 
     Args:
         plan: what the call runs.
@@ -117,7 +117,7 @@ def _without_backbone(section: Tree) -> str:
 
 @cache
 def rebuilding_options(plan: Plan) -> str:
-    """What a call of Snakemake is to be given to make results again: overlays, and what was said beside them."""
+    """Options by which a call of Snakemake makes results again: overlays, and the keys given beside them."""
     usual = configuration(None, [project_root() / each for each in plan.overlays])
     chosen: Tree = {"name" if plan.is_overlay else "scale": plan.scale, "suffix": plan.suffix}
     chosen |= {"selection": "held_out" if plan.holds_out else "test", "halves": plan.halves_of_call}
@@ -127,7 +127,7 @@ def rebuilding_options(plan: Plan) -> str:
 
 
 def reads_of(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:
-    """By digest that a record holds the name of what it is of: runs with equal names must have equal digests.
+    """Name of the data or weights behind each digest of a record: runs with equal names must have equal digests.
 
     Args:
         plan: what the call runs.

@@ -1,4 +1,4 @@
-"""Two recipes that are compared on a data set: what their settings differ in, and whether that is what is tested."""
+"""Two recipes that are compared on a data set: the differences of their settings, and those not under test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OF_EACH = ("train.optimiser.lr", "train.budget.metrics")
 
 
 class Compared(NamedTuple):
-    """Two recipes on a data set, with all that they may differ in: dotted keys, or what holds them."""
+    """Two recipes on a data set, with all that they may differ in: dotted keys of settings or of sections."""
 
     changed: str
     baseline: str
@@ -39,13 +39,13 @@ def untested(plan: Plan, pair: Compared) -> list[str]:
 
 
 def besides(plan: Plan, pair: Compared) -> list[str]:
-    """What the paper's own baseline differs in here besides what is tested."""
+    """Keys, beside those under test, in which the paper's own baseline differs here."""
     keys = untested(plan, pair)
     return [name for name in pair.as_in_paper if outside(keys, [name]) != keys]
 
 
 def as_in_paper_notes(plan: Plan, pairs: Iterable[Compared]) -> list[str]:
-    """Notes on rows whose baseline differs, as the paper's own does, in more than what is tested."""
+    """Notes on rows whose baseline differs, as the paper's own does, in more than the keys under test."""
     notes: dict[str, None] = {}
     for pair in pairs:
         if named := besides(plan, pair):

@@ -1,4 +1,4 @@
-"""What a call will run: recipes x data sets x seeds, read from ``params/`` and checked before any job starts."""
+"""Plan of a call: recipes x data sets x seeds, read from ``params/`` and checked before any job starts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Plan(RecipesOnData):
 
     @property
     def notices(self) -> list[str]:
-        """What a call says before its first job.
+        """Notices of a call before its first job.
 
         Papers' trials, chosen rates that hold in place of those of overlays, and the data sets that keep one half.
         """
@@ -160,11 +160,11 @@ class Plan(RecipesOnData):
         return self.picture_cache or self.datasets[dataset].about.picture_cache
 
     def broken_of(self, dataset: str) -> str:
-        """What to do about a picture that cannot be read, as copies of the data set say it: ``stop`` or ``skip``."""
+        """Handling of a picture that cannot be read, as copies of the data set state it: ``stop`` or ``skip``."""
         return copies.broken if (copies := self.picture_cache_of(dataset)) else "stop"
 
     def table(self, name: str) -> PlannedTable:
-        """A table, with ``remarks`` on what the plan makes of it; that of a sweep has a row per point.
+        """A table, with the plan's ``remarks`` on it; that of a sweep has a row per point.
 
         Its metrics are those that its data sets have.
         """
@@ -213,7 +213,7 @@ class Plan(RecipesOnData):
         ]
 
     def _terms(self, table: str) -> list[Row]:
-        """Trained rows of a table on each of its data sets, with and without what the scale lays over them."""
+        """Trained rows of a table on each of its data sets, with and without the overlay of the scale."""
         pairs = [
             Row(
                 row.label,
@@ -320,7 +320,7 @@ class Plan(RecipesOnData):
         return [each for name in entry.datasets for each in filling if each.stands_for == name]
 
     def check_training(self, recipe: str, dataset: str) -> None:
-        """Refuse a recipe that does not exist or says what cannot be, with a ``ValueError``.
+        """Refuse an unknown or an impossible recipe with a ``ValueError``.
 
         The message begins with the file whose value is wrong: what a scale lays over the recipe may be.
         """

@@ -34,7 +34,7 @@ COLUMNS = ["paper", "table", "dataset", *ROW[:1], "loss", *ROW[1:], "backbone", 
 
 
 def papers() -> list[str]:
-    """Papers with printed numbers; beside them ``settings.csv`` holds what their rows were run with."""
+    """Papers with printed numbers; beside them ``settings.csv`` holds the settings of their rows."""
     folder = project_root() / "params" / "published"
     return sorted(path.stem for path in folder.glob("*.csv") if path.stem != "settings")
 

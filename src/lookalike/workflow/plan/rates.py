@@ -45,7 +45,7 @@ EDGE = "edge"  # in place of `yes`: better rates may lie beyond those that were 
 
 
 class Kind(NamedTuple):
-    """What recipes have in common that need the same rates, in words; trials of method and loss alone lack the rest."""
+    """Common traits of recipes that need the same rates, in words; trials of method and loss alone lack the rest."""
 
     method: str
     loss: str
@@ -146,7 +146,7 @@ def tried_as(kind: Kind, chosen: Collection[Kind]) -> Kind | None:
 
 
 def _apart(first: str, second: str) -> float:
-    """How far weights are from each other in sum: numbers by their difference, and whatever else differs by one."""
+    """Sum of the distances between weights: numbers count by their difference, any other difference as one."""
     one, other = (dict(each.rpartition(" ")[::2] for each in words.split(", ")) for words in (first, second))
     apart = 0.0
     for name in one.keys() | other.keys():
@@ -158,7 +158,7 @@ def _apart(first: str, second: str) -> float:
 
 
 def rates_layers(train: Tree, chosen: Mapping[Kind, Candidate], scale: str) -> list[Layer]:
-    """What lies over a section ``train`` of the rates chosen for its kind, nothing where none were."""
+    """Layer of the rates chosen for the kind of a section ``train``, nothing where none were."""
     if (kind := tried_as(_kind(train), chosen)) is None:
         return []
     own = part_of(part_of(train, "optimiser"), "lr").get("proxies")
@@ -167,7 +167,7 @@ def rates_layers(train: Tree, chosen: Mapping[Kind, Candidate], scale: str) -> l
 
 
 def _laid(candidate: Candidate, own: Any) -> dict[str, float]:
-    """What lies over an optimiser's ``lr`` of a candidate, given the recipe's own rate of proxies."""
+    """Rates of a candidate, to lie over an optimiser's ``lr``, given the recipe's own rate of proxies."""
     rates = {"trunk": candidate.trunk, "head": candidate.head}
     return rates if candidate.own == 1 or own is None else rates | {"proxies": own * candidate.own}
 
@@ -201,7 +201,7 @@ def _worded(value: Any) -> str:
 
 
 def rates_note(scale: str, rows: Iterable[tuple[str, Kind]], chosen: Collection[Kind]) -> str:
-    """What a table says of rates that are searched: for which kinds, and which rows have those of another one.
+    """Note of a table on searched rates: the traits that tell kinds apart, and the rows with rates of another kind.
 
     Args:
         scale: whose choices they are.
@@ -234,7 +234,7 @@ def _some(labels: Collection[str]) -> str:
 
 
 def design_of(rates: RateTrials) -> Design:
-    """How rates are searched, as `lookalike.workflow.plan.halving` takes it."""
+    """Design of a search of rates, as `lookalike.workflow.plan.halving` takes it."""
     return Design(rates.trunk, rates.head, [rung.survivors for rung in rates.rungs if rung.survivors])
 
 
@@ -287,7 +287,7 @@ def trained_as(settings: Tree, candidate: Candidate, rung: Rung) -> Tree:
 
 
 def choose(kinds: Sequence[Tried], scores: Sequence[Scores], design: Design) -> pd.DataFrame:
-    """All trials of all kinds, with what was chosen; plain kinds first, as ties go to their pairs.
+    """All trials of all kinds, with the choice for each; plain kinds first, as ties go to their pairs.
 
     Args:
         kinds: as `tried` gives them.
@@ -331,7 +331,7 @@ def choose_rates(kinds: Sequence[Sequence[Any]], rates: RateTrials, *, trials: S
 
 
 def write_scores(scores: Scores, made_by: Mapping[Asked, Sequence[str]], code: str, output: str) -> None:
-    """Write what each trial reached with each seed, the digests of what made that, and of the code that did."""
+    """Write the scores of each trial by seed, with the digests of these trainings and of their code."""
     rows = [
         {"rung": asked.rung, **asked.candidate._asdict(), "of_seeds": " ".join(map(repr, of_seeds))}
         | {"made_by": " ".join(made_by[asked]), "code": code}
@@ -342,7 +342,7 @@ def write_scores(scores: Scores, made_by: Mapping[Asked, Sequence[str]], code: s
 
 
 def read_scores(file: str | Path) -> dict[Asked, list[float]]:
-    """What each trial of a kind reached with each seed."""
+    """Read the scores of each trial of a kind by seed."""
     rows = pd.read_csv(file, dtype=str).to_dict("records")
     return {
         Asked(int(row["rung"]), Candidate(*(float(row[name]) for name in Candidate._fields))): [
@@ -353,7 +353,7 @@ def read_scores(file: str | Path) -> dict[Asked, list[float]]:
 
 
 def read_known(file: str | Path, codes: Collection[str]) -> dict[str, float]:
-    """Scores of a kind's trials by the digest of what made each; none of a file that is not there.
+    """Scores of a kind's trials by the digest of each training; none of a file that is not there.
 
     Args:
         file: of `write_scores`.
@@ -396,7 +396,7 @@ def _first_runs(plan: Plan) -> dict[Kind, tuple[str, str]]:
 
 
 def _runs(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Recipe and data set of what is tried."""
+    """Recipe and data set of every run that rates are tried for."""
     everything = plan.tables_of_scale == tables_of_papers()
     of_tables: set[str] = set()
     for table in [*plan.tables_of_scale, *[COMPARED] * everything]:

@@ -1,4 +1,4 @@
-"""Recipes as ``params/recipes`` states them, and what lies over them on a data set at a scale.
+"""Recipes as ``params/recipes`` states them, and the layers over them on a data set at a scale.
 
 The layers, each over those before it: ``params/defaults.yaml``; the defaults of the recipe's file; the recipes that it
 is ``like``, the first one first, and itself; the point of a sweep, or the option of fidelity that it tries; what
@@ -103,7 +103,7 @@ def read_recipes() -> dict[str, StatedRecipe]:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a scale lays over every recipe.
+    """Layers, sizes and rates that a scale lays over every recipe.
 
     Attributes:
         layers: its own, or those of overlays; none for what recipes state by themselves.
@@ -174,7 +174,7 @@ def _on_dataset(layers: Iterable[Layer], published: str | None) -> Iterator[Laye
 
 
 def _sized(train: Tree, stated: Any, sizes: Mapping[int, int]) -> Tree:
-    """Sizes of a scale. What has another form than it must have stays, for the check to name."""
+    """Sizes of a scale. Values of a wrong form stay, for the check to name."""
     fitted: Tree = {}
     for part, key in (("embedding", "dim"), ("projector", "width")):
         size = part_of(train, part).get(key)

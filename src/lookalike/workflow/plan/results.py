@@ -1,4 +1,4 @@
-"""Where the results of a run are stored, below ``results/<scale>``, and committed ones below `REFERENCE`."""
+"""Paths of the results of a run, below ``results/<scale>``, and of committed ones below `REFERENCE`."""
 
 from __future__ import annotations
 

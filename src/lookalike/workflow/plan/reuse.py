@@ -1,4 +1,4 @@
-"""Committed evaluations that a call reads in place of making them, and what tells results of other code or settings.
+"""Committed evaluations that a call reads in place of making them, and marks of other code or settings.
 
 They lie below ``results/reference/<scale>``, without their models, and no call writes there but one of
 the target ``adopt``. So a study goes on on another machine from what its repository holds.
@@ -66,7 +66,7 @@ def _read_equal(path: Path, changed: int) -> tuple[Equal, ...]:
 
 
 def differs(said: Mapping[str, str], today: Mapping[str, str]) -> str:
-    """What made metrics otherwise than a call would today, as far as it is known; empty where nothing did.
+    """First known cause that sets metrics apart from those of a call today; empty where there is none.
 
     Code that `read_equal` knows to compute the same is no other code.
 
@@ -84,7 +84,7 @@ def differs(said: Mapping[str, str], today: Mapping[str, str]) -> str:
 
 
 class Reference:
-    """Which evaluations of a call are read from the committed ones.
+    """Evaluations of a call that are read from the committed ones.
 
     Args:
         plan: what the call runs.

@@ -1,4 +1,4 @@
-"""A scale: its data sets, its tables, and what it lays over every recipe.
+"""A scale: its data sets, its tables, and its overlay of every recipe.
 
 Those of ``params/scales`` are the project's; an overlay given with ``--configfile`` is a scale of the user's own.
 """
@@ -110,7 +110,7 @@ def measured_metrics(described: Sequence[datasets.Dataset]) -> set[str]:
 
 @dataclass(frozen=True)
 class Scale:
-    """What a call is to run at.
+    """The scale of a call: its settings, layers and data sets.
 
     Attributes:
         name: name of the scale.
@@ -134,7 +134,7 @@ class Scale:
 
     @property
     def overlay(self) -> Tree:
-        """What it lays over every recipe."""
+        """Sections that it lays over every recipe."""
         return self.settings.recipe.dump()
 
     @property
@@ -144,7 +144,7 @@ class Scale:
 
 
 def scale_and_selection(folder: str) -> tuple[str, str]:
-    """Scale, and what chose the epochs, of the call whose results lie in a folder of that name, without a suffix."""
+    """Scale and selection of epochs of the call whose results lie in a folder of that name, without a suffix."""
     scale = folder.removesuffix(HELD_OUT)
     return scale, "test" if scale == folder else "held_out"
 

@@ -1,4 +1,4 @@
-"""How many pictures and classes a data set has in each role, as far as that is known without opening a picture."""
+"""Numbers of pictures and classes of a data set by role, as far as they are known without opening a picture."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def equal_classes(pictures: int, classes: int, largest: int = 0) -> Composition:
 
 
 def training_composition(dataset: Dataset, half: str = "") -> Composition | None:
-    """How the training pictures of a data set are spread over classes, ``None`` as long as nothing is known.
+    """Spread of a data set's training pictures over classes, ``None`` as long as nothing is known.
 
     Of the manifest, where there is one; else as published: the numbers of pictures and classes, of the pictures of the
     largest class and of the classes of each coarse class, of which training has half.

@@ -19,7 +19,7 @@ FILE = "params/start.yaml"
 
 @dataclass(frozen=True)
 class Start:
-    """What `pretrain` is to do.
+    """Task of `pretrain`: weights to write, drawn sets to learn from and to search, and settings.
 
     Attributes:
         weights: file to write, relative to the project's root.

@@ -1,4 +1,4 @@
-"""The terms at which a table compares methods: what its rows are trained with, and what a scale has changed of it."""
+"""The terms at which a table compares methods: settings of its trainings, and a scale's changes to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Row:
 
 
 def terms_notes(rows: Sequence[Row]) -> list[str]:
-    """Notes on a table: the terms of its rows, what of them is not the recipes' own, and how costs are measured."""
+    """Notes on a table: the terms of its rows, those that are not the recipes' own, and the measurement of costs."""
     labels = tuple(dict.fromkeys(row.label for row in rows))
     by_rows: dict[tuple[str, ...], list[str]] = {}
     for change, concerned in _changes(rows).items():
@@ -70,7 +70,7 @@ def constant_note(rows: Iterable[Row]) -> list[str]:
 
 
 def row_terms(recipe: Recipe) -> dict[str, str]:
-    """What a row says of itself: its ``rates``, ``pooling``, and as ``embedding`` how many numbers a picture takes."""
+    """Terms of a row: its ``rates``, ``pooling``, and as ``embedding`` the numbers that a picture takes."""
     train = recipe.train
     rates = train.optimiser.lr.dump()
     each = [_number(rates[part]) if part in rates and has_part(train, part) else DASH for part in RATES]
@@ -96,7 +96,7 @@ def has_part(train: Train, part: str) -> bool:
 
 
 def row_costs(files: Mapping[str, str], metrics: Tree) -> dict[str, float | None]:
-    """What a run has cost: ``query_ms`` and ``training_s``, each ``None`` where it was not measured.
+    """Costs of a run: ``query_ms`` and ``training_s``, each ``None`` where it was not measured.
 
     Args:
         files: what training and evaluation took, which need not exist.
@@ -112,7 +112,7 @@ def row_costs(files: Mapping[str, str], metrics: Tree) -> dict[str, float | None
 
 
 def _not_equal(rows: Iterable[Row]) -> list[str]:
-    """A note where rows differ in what no method under comparison is about: how the embedding's layer starts."""
+    """A note where rows differ in the start of the embedding's layer, which no method under comparison is about."""
     starts: dict[str, list[str]] = {}
     for row in rows:
         starts.setdefault(row.train.embedding.initialisation, []).append(row.label)
@@ -132,7 +132,7 @@ def warm_query_ms(files: Mapping[str, str]) -> float | None:
 
 
 def _changes(rows: Iterable[Row]) -> dict[str, list[str]]:
-    """What of the terms is not the recipe's own, ``key value instead of value``, with the rows that it holds for."""
+    """Terms that are not the recipe's own, as ``key value instead of value``, with the rows that they hold for."""
     changes: dict[str, list[str]] = {}
     for row in rows:
         stated, used = _terms(row.stated), _terms(row.train.dump())

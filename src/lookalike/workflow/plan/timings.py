@@ -1,4 +1,4 @@
-"""How long finished jobs took, as Snakemake measured them, and what a single picture takes, as their stages did."""
+"""Times of finished jobs, as Snakemake measured them, and of evaluations and queries, as their stage did."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def seconds(path: Path | str, part: str = "s") -> float | None:
 
 
 def warm_seconds(action: Callable[[], T], *, repeated: bool) -> tuple[T, float]:
-    """What an action gives, and the seconds that it takes once all that it needs is loaded.
+    """Result of an action, and its seconds once all that it needs is loaded.
 
     Args:
         action: gives the same each time.
@@ -45,7 +45,7 @@ def warm_seconds(action: Callable[[], T], *, repeated: bool) -> tuple[T, float]:
 
 
 def write_timing(file: str, whole_s: float, represented_s: float, query_s: float) -> None:
-    """Leave what an evaluation takes: as ``s`` all of it, as ``embed_s`` until its pictures are represented.
+    """Write the seconds of an evaluation: as ``s`` all of it, as ``embed_s`` until its pictures are represented.
 
     A query takes ``ms`` once all is loaded.
     """

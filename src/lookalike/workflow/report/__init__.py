@@ -1,1 +1,1 @@
-"""What measured runs say, apart from the papers' tables: of claims, of the choices of fidelity, and of the gate."""
+"""Reports on measured runs: the papers' tables and figures, claims, choices of fidelity, explanations and the gate."""

@@ -1,4 +1,4 @@
-"""What an evaluation wrote of single classes, read without torch."""
+"""An evaluation's numbers of single classes, read without torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAME = {"P@1": "R@1", "rank1": "R@1"}  # of every query, whatever a paper calls 
 
 
 def class_means(metrics: str, checkpoint: str, metric: str) -> pd.DataFrame | None:
-    """What the queries of each class reached.
+    """Mean of a metric over the queries of each class, and their number.
 
     Args:
         metrics: JSON file of the evaluation; its classes lie beside it, as ``<name>.classes.csv``.
@@ -42,7 +42,7 @@ def class_means(metrics: str, checkpoint: str, metric: str) -> pd.DataFrame | No
 
 
 def classes(models: Sequence[tuple[str, int]], *, metrics: Sequence[str], output: str) -> None:
-    """Write what the queries of each class reached after the last epoch, of many models of a data set.
+    """Write the means over the queries of each class after the last epoch, of many models of a data set.
 
     Args:
         models: recipe and seed of each.

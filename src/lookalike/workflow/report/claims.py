@@ -1,4 +1,4 @@
-"""What the papers claim in words, held against measured runs: which claims and runs, and what they come to."""
+"""The papers' claims in words, held against measured runs: the claims, their runs and the verdicts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ Stated = Mapping[str, Claim]  # entries of `FILE` by name
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a claim is held against on a data set: two recipes, for one seed."""
+    """The two recipes that a claim is held against on a data set, for one seed."""
 
     claim: str
     metric: str
@@ -104,9 +104,11 @@ class Comparison:
         return Trained(self.dataset, self.network, recipe)
 
     def read(self, side: str) -> list[tuple[str, str]]:
-        """Kind of file and recipe of all that is read: of ``changed`` and ``baseline`` what is claimed about, of the
-        learners metrics, ``learned`` after training and ``started`` before, and of both sides before any training but
-        after RCA, ``mapped``.
+        """Kind of file and recipe of each file of a side.
+
+        ``changed`` and ``baseline`` are the metrics or the attention that the claim is about. ``learned`` and
+        ``started`` are metrics of the learners after and before training. ``mapped`` are those of both sides before any
+        training but after RCA.
         """
         if side == "mapped":
             return [("metrics", f"{RCA}{getattr(self, each)}") for each in SIDES if self.has_rca]
@@ -116,7 +118,7 @@ class Comparison:
 
 
 class Claims:
-    """Claims of one call, and the files with what their runs have reached.
+    """Claims of one call, and the files of their runs' results.
 
     Args:
         evidence: of the call.
@@ -384,7 +386,7 @@ def measured(
 def with_rca(
     rows: pd.DataFrame, runs: Sequence[Tree], changed: Sequence[str], baseline: Sequence[str], mapped: Sequence[str]
 ) -> pd.DataFrame:
-    """Rows with what training adds to each side's start after RCA: `OVER_RCA` for both, nothing where there is none.
+    """Rows with the gain of training over each side's start after RCA: `OVER_RCA` for both, empty where there is none.
 
     Args:
         rows: as `judged` gives them.
@@ -465,7 +467,7 @@ def _verdicts(
     looks: Sequence[int],
     left: Sequence[Comparison],
 ) -> dict[int, Judged]:
-    """By number of the unit what a metric says of it, decided with all others about the same kind of number."""
+    """A metric's verdict by number of the unit, decided with all others about the same kind of number."""
     families: dict[bool, dict[int, rule.Claim]] = {}
     silent = Counter(each.claim for each in left if each.decides)
     alone = set(silent)  # claims of which nothing is run, each of which counts in its family
@@ -496,7 +498,7 @@ def _is_primary(metric: str) -> bool:
 def with_left(
     stated: Stated, rows: pd.DataFrame, verdicts: pd.DataFrame, left: Sequence[Comparison]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What `judged` gives, and behind the rows of each claim those that are not run, which say nothing but that."""
+    """The tables of `judged`, and behind the rows of each claim those that are not run, which say nothing but that."""
     said = {"verdict": Verdict.NOT_RUN}
     of_rows = [{name: getattr(each, name, stated[each.claim].direction) for name in ROW} | said for each in left]
     names = {each.claim for each in left} - {*verdicts["claim"]}
@@ -557,7 +559,7 @@ def _least(gain: Estimate) -> float:
 
 
 def markdown(stated: Stated, rows: pd.DataFrame, verdicts: pd.DataFrame, *, scale: str, looks: Sequence[int]) -> str:
-    """All claims for readers, from what `judged` gives: how many hold, a line per claim, then a table per claim."""
+    """All claims for readers, from the tables of `judged`: counts of verdicts, a line and then a table per claim."""
     verdicts = verdicts.set_index("claim")
     lines = [_claim_line(name, claim, rows, verdicts) for name, claim in stated.items()]
     parts = ["# What the papers claim, and what was measured here", _notes(rows, verdicts, scale, looks)]
@@ -575,7 +577,7 @@ def _table(lines: Sequence[Mapping[str, str]]) -> str:
 
 
 def _counts(stated: Stated, verdicts: pd.DataFrame) -> list[dict[str, str]]:
-    """How many claims have each verdict: those that either sign fulfils apart, with and without the starts, by RP."""
+    """Number of claims with each verdict: those that either sign fulfils apart, with and without the starts, by RP."""
     kinds = {"of one sign": Direction.DIFFERENT.__ne__, "that either sign fulfils": Direction.DIFFERENT.__eq__}
     return [
         {"claims": f"{kind}{words}"} | {each: str(count) for each, count in counted(own, OF_CLAIMS).items()}
@@ -629,7 +631,7 @@ def _row_line(row: pd.Series) -> dict[str, str]:
 
 
 def _over_rca(row: pd.Series) -> str:
-    """What training adds to both sides' starts after RCA."""
+    """Gains of training over both sides' starts after RCA, with their verdicts."""
     if pd.isna(row["changed_rca"]):
         return DASH
     said = [f"{row[f'{side}_over_rca']:+.1f} ({row[f'{side}_over_rca_verdict']})" for side in SIDES]
@@ -637,7 +639,7 @@ def _over_rca(row: pd.Series) -> str:
 
 
 def _beside_rca(rows: pd.DataFrame) -> str:
-    """How many trained recipes are above and below their starts after RCA, in a sentence."""
+    """Numbers of trained recipes above and below their starts after RCA, in a sentence."""
     names = ["dataset", "recipe", "verdict"]
     sides = [rows[["dataset", side, f"{side}_over_rca_verdict"]].set_axis(names, axis="columns") for side in SIDES]
     trained = pd.concat(sides).dropna().drop_duplicates()

@@ -1,4 +1,4 @@
-"""Differences of two recipes by seed and test class, from what both have left."""
+"""Differences of two recipes by seed and test class, from the files of both."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _of_classes(changed: str, baseline: str, metric: str) -> pd.DataFrame | None
 
 
 def values(paths: Sequence[str], metric: str) -> NDArray[np.float64]:
-    """What each file says of a metric, in percent.
+    """Each file's value of a metric, in percent.
 
     Raises:
         ValueError: for a file without it.

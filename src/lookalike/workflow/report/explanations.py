@@ -1,4 +1,4 @@
-"""How good explanations are, over many pairs and a few trainings: numbers, and a table for readers."""
+"""Quality of explanations, over many pairs and a few trainings: numbers, and a table for readers."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def readers_table(
 
 
 def _values(measures: Sequence[Tree]) -> dict[str, Tensor]:
-    """By measure ``(S, T)``, NaN where there is no value; deletion in units of what margins have to lose."""
+    """Values by measure ``(S, T)``, NaN where there is none; deletion in units of the most that margins can lose."""
 
     def stacked(name: str) -> Tensor:
         columns = [[torch.nan if value is None else value for value in each["values"][name]] for each in measures]

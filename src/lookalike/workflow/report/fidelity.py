@@ -1,4 +1,4 @@
-"""What each choice between paper and released code changes: the trials that run it, and the document that lists all."""
+"""Effect of each choice between paper and released code: the trials that run it, and the document that lists all."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Made by `snakemake --cores all fidelity` from `params/fidelity` and the runs tha
 
 
 class Trials:
-    """The trials of a call, and the files with what they and the recipes that they change have reached.
+    """The trials of a call, and the files with the metrics of them and of the recipes that they change.
 
     Args:
         evidence: of the call.
@@ -177,7 +177,7 @@ def fidelity(
 
 
 def fidelity_cells(runs: Sequence[Tried]) -> pd.DataFrame:
-    """What the trials change: one row per trial, data set and metric, in the order of the runs.
+    """Changes by the trials: one row per trial, data set and metric, in the order of the runs.
 
     Returns:
         The columns `COLUMNS`: means of both recipes and their paired difference with its interval, in percent.
@@ -198,7 +198,7 @@ def fidelity_cells(runs: Sequence[Tried]) -> pd.DataFrame:
 
 
 def document(cells: pd.DataFrame | None = None, *, overruled: Collection[str] = (), scale: str = "mini") -> str:
-    """``docs/fidelity.md``: per paper its options with what each choice changes, then what is fixed.
+    """``docs/fidelity.md``: per paper its options with the change by each choice, then its fixed points.
 
     Args:
         cells: as `fidelity_cells` returns them; ``None`` before anything ran.
@@ -223,14 +223,14 @@ def document(cells: pd.DataFrame | None = None, *, overruled: Collection[str] = 
 
 
 def _metrics(trial: Trial) -> tuple[str, ...]:
-    """RP as well where R is what is tried."""
+    """Metrics of a trial, RP among them where R is tried."""
     return (*METRICS, "RP") if "count_query_in_r" in trial.settings.evaluate else METRICS
 
 
 def _option_rows(
     option: Option, tried: Sequence[Trial], changes: Mapping[str, Mapping[str, str]]
 ) -> Iterator[dict[str, str]]:
-    """A row per choice that is not ours; what was said stands in the first one."""
+    """A row per choice that is not ours; the words on the option stand in the first one."""
     on = f" on `{option.recipe}`" if option.recipe else ""
     said = {**_said(option), "option": f"`{tried[0].option}`{on}"}
     for trial in tried:
@@ -259,7 +259,7 @@ def _leaves(settings: Tree) -> Iterator[str]:
 
 
 def _change(trial: Trial, cells: pd.DataFrame | None, overruled: Collection[str], scale: str) -> str:
-    """What a trial changed, data set by data set."""
+    """Change by a trial, data set by data set, or the reason why there is none."""
     if trial.name in overruled:
         return f"set by {scale}"
     own = pd.DataFrame(columns=COLUMNS) if cells is None else cells[cells["recipe"] == trial.name]

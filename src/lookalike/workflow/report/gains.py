@@ -1,4 +1,4 @@
-"""What training adds to the R@1 of a start, as it is or after relevant component analysis (RCA)."""
+"""Gain of training in R@1 over a start, as it is or after relevant component analysis (RCA)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Trained(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """R@1 of the start in percent, and what training adds to it in points."""
+    """R@1 of the start in percent, and the gain of training over it in points."""
 
     start: float
     added: Estimate
 
 
 class OverRCA(NamedTuple):
-    """R@1 of the start after RCA in percent, and what training adds to it in points, with interval and verdict."""
+    """R@1 of the start after RCA in percent, and the gain of training over it in points, with interval and verdict."""
 
     start: float
     difference: float
@@ -42,7 +42,7 @@ Files = Mapping[Trained, Mapping[int, tuple[str, str]]]  # by seed metrics of a 
 
 
 def gains(files: Files) -> dict[Trained, Gain]:
-    """What training adds to each start.
+    """R@1 of each start, and the gain of training over it.
 
     How much seeds vary is told by all recipes of a data set and network, as it is by the rows of a metric. Starts that
     reach the same are one.

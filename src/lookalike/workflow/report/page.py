@@ -93,7 +93,7 @@ class Row:
 
 
 def read_page(plan: Plan) -> Page:
-    """What ``params/page.yaml`` says, with what the scale lays over it.
+    """Settings of ``params/page.yaml``, with those that the scale lays over them.
 
     Raises:
         ValueError: naming file, key and what would be right, for an unknown key or table.
@@ -144,7 +144,7 @@ class Shown:
         self._results = self.inputs.results_folder
 
     def drawn(self, wildcards: Any) -> Tree:
-        """How many queries and matches a job takes, and the seed of their draw."""
+        """Numbers of queries and matches that a job takes, and the seed of their draw."""
         return self.settings.model_dump(include={*DRAWN})
 
     def method(self, wildcards: Any) -> Tree:
@@ -204,12 +204,12 @@ class Shown:
         return {name: self._table(name) for name in self.tables()}
 
     def other_settings(self, wildcards: Any = None) -> dict[str, str]:
-        """Of tables with rows that today's settings would not give, how many: the page shows what it finds."""
+        """Number of rows by table that today's settings would not give: the page shows every table that it finds."""
         counts = {name: self._measured_otherwise(name, file) for name, file in self.cells().items()}
         return {name: f"{some} of {every}" for name, (some, every) in counts.items() if some}
 
     def documents(self, wildcards: Any = None) -> dict[str, str]:
-        """Of what else exists the Markdown, by name."""
+        """Markdown files of the documents that exist, by name."""
         files = {name: f"{self._results}/{name}.md" for name in DOCUMENTS}
         return {name: file for name, file in files.items() if Path(file).is_file()}
 
@@ -231,7 +231,7 @@ class Shown:
         return {stage: f"{folder}/{file}" for stage, file in files.items()}
 
     def _measured_otherwise(self, name: str, file: str) -> tuple[int, int]:
-        """How many of a table's measured rows have other settings than this call, and how many there are."""
+        """Number of a table's measured rows with other settings than this call's, and number of all."""
         try:
             with Path(file).open(encoding="utf-8", newline="") as lines:
                 found = {(cell["recipe"], cell["stand_in"], cell["settings"]) for cell in csv.DictReader(lines)}
@@ -326,7 +326,7 @@ def page(
 
 @contextmanager
 def _left_out_if_broken(file: str, made_by: str) -> Iterator[None]:
-    """Around what reads a table or document, which the page can be had without."""
+    """Leave a table or document out of the page, with a warning, where the block cannot read it."""
     try:
         yield
     except (LookupError, OSError, TypeError, ValueError) as error:
@@ -335,7 +335,7 @@ def _left_out_if_broken(file: str, made_by: str) -> Iterator[None]:
 
 
 def _remark(count: str | None) -> list[str]:
-    """What is said above a table that shows older numbers."""
+    """Remark above a table that shows older numbers."""
     return [f"Older settings: {count} measured rows were made by settings that are not today's."] if count else []
 
 
@@ -392,7 +392,7 @@ def index(rows: Sequence[Row]) -> Tree:
 
 
 def of_query(rows: Sequence[Row], dataset: str, query: int) -> list[list[Tree]]:
-    """What each row of a data set found for one of its queries."""
+    """Matches that each row of a data set found for one of its queries."""
     return [row.found["queries"][query]["matches"] for row in rows if row.dataset == dataset]
 
 
@@ -410,7 +410,7 @@ def called(picture: str) -> str:
 
 
 def view_key(view: Tree) -> str:
-    """What tells a view of a picture from others."""
+    """Resizing and crop of a view of a picture, as a key that tells it from others."""
     return canonical([view.get("resize_px"), view["crop_px"]])
 
 

@@ -1,4 +1,4 @@
-"""Committed results: what a run has made takes the place of what the repository shows, once it is said what moves."""
+"""Committed results: a run's files take the place of the repository's, once the cells that move are printed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Moved(NamedTuple):
 
     @property
     def by(self) -> float | None:
-        """How far, ``None`` for text."""
+        """Distance that the cell moved, ``None`` for text."""
         try:
             return abs(float(self.after) - float(self.before))
         except ValueError:
@@ -56,7 +56,7 @@ class Moved(NamedTuple):
 
 
 def adopt(made: str, committed: str, call: Mapping[str, Any]) -> None:
-    """Take over what was made in a folder of results, each file as its record says.
+    """Take over the files made in a folder of results, each as its record says.
 
     Args:
         made: ``results/<scale>``.
@@ -72,7 +72,7 @@ def adopt(made: str, committed: str, call: Mapping[str, Any]) -> None:
 
 
 def take_over(made: str, committed: str, call: Mapping[str, Any] | None = None) -> None:
-    """Print what moves, then put the files in their place, with digests of all; arguments as for `adopt`.
+    """Print the cells that move, then put the files in their place, with digests of all; arguments as for `adopt`.
 
     Raises:
         ValueError: if there is nothing to take.
@@ -117,7 +117,7 @@ def _put(made: Path, committed: Path) -> None:
 
 
 def _decided(file: Path) -> Row:
-    """Digests of what made metrics, nothing of other files."""
+    """Digests that decided a file of metrics, none for other files."""
     return decided_by(file) if RECORDED in file.parts else {}
 
 
@@ -156,7 +156,7 @@ def _compared(before: Path, after: Path) -> Iterator[tuple[str, Moved | None]]:
 
 
 def _rows(file: Path) -> list[Row]:
-    """What a file holds by row and column; a page or a picture is nothing of it."""
+    """Cells of a file by row and column; none of a page or a picture."""
     if file.suffix == ".json":
         content: Any = read_json_value(file)
         held = flat({**content, **_decided(file)}) if isinstance(content, dict) else []
@@ -168,7 +168,7 @@ def _rows(file: Path) -> list[Row]:
 
 
 def _told(found: list[Moved | None]) -> str:
-    """How many cells of a column moved, how far on average, and that which moved most, or the first of text."""
+    """Number of a column's moved cells, their mean distance, and the one that moved most, or the first of text."""
     moved = [each for each in found if each]
     distances = [each.by for each in moved]
     numbers = [distance for distance in distances if distance is not None]

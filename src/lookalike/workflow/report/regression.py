@@ -71,7 +71,7 @@ class Gate:
         return {}
 
     def claims(self, wildcards: Any = None) -> str | list[str]:
-        """The file with what the rows of claims reached, none if none is committed.
+        """The file with the results of the claims' rows, none if none is committed.
 
         Raises:
             ValueError: for a committed file of older code, which does not say how far other seeds lie.
@@ -101,7 +101,7 @@ class Gate:
         return {file: file_digest(Path(file)) for file in files}
 
     def other_code(self, wildcards: Any = None) -> list[list[str]]:
-        """What `equal_code.other_code` finds, at a scale with committed traces; nothing elsewhere."""
+        """Digests that `equal_code.other_code` finds, at a scale with committed traces; none elsewhere."""
         return [list(other) for other in other_code()] if Path(self.reference_traces).is_file() else []
 
     def measured_settings(self, wildcards: Any = None) -> dict[str, dict[str, str]]:
@@ -124,7 +124,7 @@ def traced(plan: Plan) -> list[tuple[str, str]]:
 
 
 def trace_name(recipe: str, dataset: str) -> str:
-    """By what the committed traces are found."""
+    """Key of a trace among the committed ones."""
     return f"{recipe}@{dataset}"
 
 
@@ -225,7 +225,7 @@ def record(settings: Mapping[str, Mapping[str, str]], *, reference: str) -> None
 
 
 def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
-    """Hold each setting against what the others would have committed, and write what share of the tolerance it takes.
+    """Hold each setting against a reference made of the others, and write the share of the tolerance that it takes.
 
     Args:
         settings: CSV of each table, by the setting they were measured under.
@@ -260,7 +260,7 @@ def unbroken(settings: Mapping[str, Mapping[str, str]], *, report: str) -> None:
 
 
 def _different(traces: Mapping[str, str], reference: str) -> dict[str, str]:
-    """What differs from the committed traces, by trace; all of it is printed."""
+    """Differences from the committed traces, by trace; all are printed."""
     measured = {name: read_json(path) for name, path in traces.items()}
     differences = trace_differences(measured, read_json(reference)) if reference else {}
     for name, difference in differences.items():
@@ -355,7 +355,7 @@ def trace_difference(measured: Trace, reference: Trace) -> str:
 
 
 def trace_differences(measured: Mapping[str, Trace], reference: Mapping[str, Trace]) -> dict[str, str]:
-    """What differs, by trace: those of the reference that differ or are not there. New ones do not count."""
+    """Differences by trace: those of the reference that differ or are not there. New ones do not count."""
     differences = {
         name: trace_difference(measured[name], expected)
         if name in measured
@@ -366,7 +366,7 @@ def trace_differences(measured: Mapping[str, Trace], reference: Mapping[str, Tra
 
 
 def traces_text(traces: Mapping[str, Trace]) -> str:
-    """Traces as JSON, a line for each quantity, numbers to twelve digits: a thousandth of what is compared."""
+    """Traces as JSON, a line for each quantity, numbers to twelve digits: a thousandth of the compared precision."""
     rounded = {
         name: {quantity: [float(f"{value:.12g}") for value in values] for quantity, values in sorted(trace.items())}
         for name, trace in sorted(traces.items())

@@ -1,4 +1,4 @@
-"""How far a number of one seed may lie from its reference on another machine.
+"""Tolerance of a number of one seed on another machine, around its reference.
 
 Another processor, number of threads or version of torch rounds differently, and training amplifies that. So the same
 call with the same seed is measured under several such settings, and a cell's spread over them says what an unbroken
@@ -62,7 +62,7 @@ def measured_cells(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def reference_cells(settings: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
-    """What is committed: for each cell ``value``, ``tolerance``, ``deviation``, ``settings`` and ``queries``.
+    """Cells to commit, each with ``value``, ``tolerance``, ``deviation``, ``settings`` and ``queries``.
 
     Args:
         settings: `measured_cells` of one seed by setting.
@@ -121,7 +121,7 @@ def gain_cells(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def gain_tolerances(cells: pd.DataFrame) -> pd.Series:
-    """How far each gain of another run may lie from the committed one, in percent points.
+    """Tolerance of each gain of another run around the committed one, in percent points.
 
     Args:
         cells: `gain_cells` of the committed claims, and ``seeds_again``, the number of seeds of the other run.

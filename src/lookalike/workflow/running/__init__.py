@@ -1,1 +1,1 @@
-"""What runs a call: jobs and their processes, devices, locks and DVC."""
+"""Running of a call: jobs and their processes, devices, locks and DVC."""

@@ -1,4 +1,4 @@
-"""Which GPUs there are, found without importing torch, and which one a job may use.
+"""GPUs of the machine, found without importing torch, and the one that a job may use.
 
 Snakemake limits how many GPU jobs run at once but does not tell them apart: jobs started together would all pick
 device 0. Each job therefore takes the first free place by a file lock, which the kernel drops when the job dies. A
@@ -61,12 +61,12 @@ def visible_devices(environment: Mapping[str, str] = os.environ, device_folder: 
 
 
 def device_files(folder: Path = Path("/dev")) -> int:
-    """How many devices the driver has files of."""
+    """Number of devices that the driver has files of."""
     return sum(path.name.removeprefix("nvidia").isdigit() for path in folder.glob("nvidia[0-9]*"))
 
 
 def jobs_per_device() -> int:
-    """How many jobs a device takes at once.
+    """Number of jobs that a device takes at once.
 
     Raises:
         ValueError: if the variable `SHARING` is no number of jobs.

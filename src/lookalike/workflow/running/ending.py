@@ -1,4 +1,4 @@
-"""End a job that is asked to: within seconds, and with what it has reached so far on disk.
+"""End a job that is asked to: within seconds, and with its results so far on disk.
 
 Nodes that are lent send SIGTERM some seconds before they are taken away. A stage hears it as `Terminated`, wherever it
 is, so that what it holds is written on its way out; if it cannot listen, in a long call of a library, it is ended all
@@ -60,7 +60,7 @@ def listening() -> Iterator[None]:
 
 
 def _is_finalising(frame: FrameType | None) -> bool:
-    """Whether a frame was called by a finaliser, such as that of torch's loader: Python drops what is raised in one."""
+    """Whether a frame was called by a finaliser, such as that of torch's loader: Python drops exceptions of one."""
     while frame is not None:
         if frame.f_code.co_name == "__del__" or frame.f_code.co_filename == weakref.__file__:
             return True
@@ -70,7 +70,7 @@ def _is_finalising(frame: FrameType | None) -> bool:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let signals wait while something is written, in the main thread; what came in the block is heard behind it."""
+    """Let signals wait while something is written, in the main thread; those from the block are heard behind it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -136,7 +136,7 @@ def end_descendants() -> None:
 
 
 def pass_on(stop: Callable[[], None]) -> None:
-    """Do something more when this process gets SIGTERM, behind what it does already.
+    """Call ``stop`` as well when this process gets SIGTERM, behind the handler that is there already.
 
     Args:
         stop: what is to be done.

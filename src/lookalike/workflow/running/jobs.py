@@ -61,7 +61,7 @@ OF_CALL = ("archives", "decoded_gb", "mixed", "resume_minutes")
 
 
 def run(job: Any) -> None:
-    """Run the stage of a rule, with what the rule names as its arguments.
+    """Run the stage of a rule, with the files and values that the rule names as its arguments.
 
     The stage is the function ``lookalike.workflow.stages.<rule>:<rule>``, or that of the rule's param ``stage``. Each
     of its arguments is an output, an input, a param, a wildcard or a fact of the call by the same name. ``output`` is
@@ -197,7 +197,7 @@ def _tell_jobs(told: set[int]) -> None:
 
 
 def _ask_parent(address: str, request: dict[str, Any]) -> str:
-    """What went wrong in a child of the parent, or in this process if the parent is no more."""
+    """Have a child of the parent run a request, or this process if the parent is no more; returns the failure."""
     reply = ""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
@@ -213,7 +213,7 @@ def _ask_parent(address: str, request: dict[str, Any]) -> str:
 
 
 def _perform(request: dict[str, Any]) -> str:
-    """Run one request in this process; returns what went wrong, empty if nothing did."""
+    """Run one request in this process; returns the failure, empty if there is none."""
     from lookalike.workflow.settings.model import typed  # longer than all else that who only asks the parent imports
 
     stage, job = request["stage"], request.get("job")
@@ -235,7 +235,7 @@ def _perform(request: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _logged(log: str) -> Iterator[list[str]]:
-    """Run a block with its output in a file; what went wrong in it stands in the list afterwards.
+    """Run a block with its output in a file; its failures stand in the list afterwards.
 
     A full disk takes no log either: then the list is all that is left of an error.
     """

@@ -1,4 +1,4 @@
-"""What this process runs on and holds of it, as torch and the system tell it."""
+"""Device and memory of this process, as torch and the system tell them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_device(device: str | None) -> None:
 
 
 def device_name(device: torch.device) -> str:
-    """What a device calls itself; of the CPU its model, or where the system has none to tell its architecture."""
+    """Name of a device; of the CPU its model, or its architecture where the system tells no model."""
     if device.type == "cuda":
         import torch
 

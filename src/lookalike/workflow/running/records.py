@@ -1,4 +1,4 @@
-"""What a result was made by, of and on, kept beside the results: one record for each file that a job leaves.
+"""Records kept beside the results, one for each file of a job: its code, settings, inputs and machine.
 
 The record of ``results/mini/metrics/x/y/seed0.json`` is ``results/mini/records/metrics/x/y/seed0.json.record``. Wall
 time, device and memory stand there and not in the file itself, so that equal results are equal files. Records hold the
@@ -32,7 +32,7 @@ PASSING = ("rates", "selection")  # folders in which trainings leave a history a
 
 
 def job_facts(job: Any) -> dict[str, Any]:
-    """What a script tells `Recording` of its job, in what JSON can hold.
+    """Facts of a job that a script passes to `Recording`, as values that JSON can hold.
 
     Args:
         job: the global ``snakemake`` of the script.
@@ -49,7 +49,7 @@ def job_facts(job: Any) -> dict[str, Any]:
 
 
 def record_of(path: Path | str) -> Path | None:
-    """File of a result's record, as a path of the same kind; ``None`` for what is no result of a scale."""
+    """File of a result's record, as a path of the same kind; ``None`` for a file that is no result of a scale."""
     parts = Path(path).parts
     if RESULTS not in parts:
         return None
@@ -76,7 +76,7 @@ def read_record(path: Path | str) -> dict[str, Any] | None:
 
 
 def decided_by(path: Path | str) -> dict[str, str]:
-    """Digests of what decided a run's metrics, as their record says; none without one.
+    """Digests that decided a run's metrics, as their record says; none without one.
 
     Returns:
         Those of `BESIDE` that the record holds; ``code``, ``data`` and ``weights`` of the training.
@@ -99,7 +99,7 @@ def write_sums(folder: Path) -> None:
 
 
 def read_sums(folder: Path) -> dict[str, str]:
-    """What `write_sums` wrote, by file below the folder; nothing where it did not.
+    """Digests that `write_sums` wrote, by file below the folder; none where it did not.
 
     Raises:
         ValueError: for a line of another form.
@@ -126,7 +126,7 @@ def digest_of(path: Path | str) -> str:
 
 
 class Recording:
-    """A stage at work, as a context: it begins with a look at what is read, and ends with records of what is left.
+    """A stage at work, as a context: it begins with a look at its inputs, and ends with records of its outputs.
 
     Args:
         facts: of `job_facts`; ``None`` records nothing.
@@ -187,13 +187,13 @@ def _trained(files: Iterable[Path | str]) -> dict[str, list[str]]:
 
 
 def _says(path: Path) -> dict[str, Any]:
-    """What a model says of its training."""
+    """Facts of its training that a model's file holds; none of other files."""
     about = read_about(path) if path.suffix == ".safetensors" and record_of(path) else {}
     return about if {"code", "seed"} <= about.keys() else {}
 
 
 def _machine() -> dict[str, Any]:
-    """Device, memory and versions of this process; ``null`` for what the system does not tell."""
+    """Device, memory and versions of this process; ``null`` for a value that the system does not tell."""
     versions = {"python": platform.python_version()}
     for name in LIBRARIES:
         with suppress(PackageNotFoundError):

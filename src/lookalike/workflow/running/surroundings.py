@@ -1,4 +1,4 @@
-"""What a call takes from its surroundings before anything else: user, temporary folder, home, caches, streams.
+"""Surroundings of a call, read and set before anything else: user, temporary folder, home, caches, streams.
 
 A container runs as a number without a name, in a home that nobody may write to, or on a disk without room. What the
 call and its libraries (Snakemake, DVC, MLflow, matplotlib, torch) then miss is put into the environment here, once, and
@@ -28,7 +28,7 @@ LONGEST = 68  # bytes of a temporary folder's name: a socket's has at most 104, 
 
 
 def prepare(project: Path) -> list[str]:
-    """Change the environment and the streams of this process so that it and its jobs have what they need.
+    """Change environment and streams of this process so that it and its jobs have a user, folders and caches.
 
     Args:
         project: folder of the project, where what finds no other place is kept.

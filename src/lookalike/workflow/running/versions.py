@@ -110,7 +110,7 @@ def has_changes(project: Path, folder: str) -> bool:
 
 
 def _git(project: Path, *words: str) -> str | None:
-    """What git says, ``None`` where it refuses or is not installed."""
+    """Output of git, ``None`` where it refuses or is not installed."""
     try:
         done = subprocess.run(["git", *words], cwd=project, capture_output=True, text=True, check=False)
     except OSError:

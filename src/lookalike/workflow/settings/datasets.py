@@ -1,4 +1,4 @@
-"""Data sets: where they come from, how their pictures and labels are read, and what they are scored by."""
+"""Data sets: their sources, the reading of their pictures and labels, and their metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a paper and its released code disagree."""
+"""Disagreements of a paper and its released code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OptionSettings(Model):
     per_dataset: dict[str, DatasetSections] = {}
 
     def anywhere(self) -> Tree:
-        """Sections without what differs per data set."""
+        """Sections without the differences per data set."""
         return self.model_dump(exclude={"per_dataset"}, exclude_unset=True)
 
     def on(self, published: str) -> Tree:
@@ -50,7 +50,7 @@ class Levels(Model):
     released: OptionSettings | None = None
 
     def at(self, level: str) -> OptionSettings:
-        """What holds at a level."""
+        """Settings that hold at a level."""
         return {"paper": self.paper, "released": self.released}.get(level) or self.recommended
 
 

@@ -1,4 +1,4 @@
-"""Layers of settings: what lies over what, and from which layer each value comes."""
+"""Layers of settings: their order, and the layer that each value comes from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Stated:
 
 
 def merge(base: Tree, over: Tree) -> Tree:
-    """Lay one tree of settings over another: mappings are merged, anything else replaces what was there.
+    """Lay one tree of settings over another: mappings are merged, anything else replaces the former value.
 
     A mapping that chooses by ``name`` (a loss, a backbone, a sampler) belongs to that name: where ``over`` names
     another one, the values of the old one are dropped, so that no loss inherits the margin of a different loss.
@@ -72,7 +72,7 @@ def flat(tree: Tree, above: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def copied(tree: Tree) -> Tree:
-    """A copy of what YAML can hold, all mappings and lists of its own; ``copy.deepcopy`` takes several times longer."""
+    """A copy of settings, all mappings and lists of its own; ``copy.deepcopy`` takes several times longer."""
     return {key: _copied(value) for key, value in tree.items()}
 
 
@@ -82,7 +82,7 @@ def canonical(settings: Any) -> str:
 
 
 def settings_digest(settings: Any) -> str:
-    """What tables and MLflow name settings by: the first twelve digits of their SHA-256."""
+    """Name of settings in tables and MLflow: the first twelve digits of their SHA-256."""
     return hashlib.sha256(canonical(settings).encode()).hexdigest()[:12]
 
 

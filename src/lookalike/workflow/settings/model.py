@@ -1,4 +1,4 @@
-"""The base of all settings: frozen models that refuse in one line and say what would be right."""
+"""The base of all settings: frozen models that refuse in one line, with the remedy."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Model(BaseModel):
         return content
 
     def dump(self) -> dict[str, Any]:
-        """The settings as the file has them: mappings and lists, without what is left out."""
+        """The settings as the file has them: mappings and lists, without the keys left out."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -223,7 +223,7 @@ def _place(location: tuple[Any, ...], content: Any) -> tuple[Any, ...]:
 
 
 def _reason(error: Any) -> str:
-    """What is wrong and what would be right."""
+    """Words on a wrong value and the remedy."""
     value, context = error["input"], error.get("ctx", {})
     match error["type"].removesuffix("_type"):
         case "value_error":

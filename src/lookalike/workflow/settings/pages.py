@@ -1,4 +1,4 @@
-"""What is shown beside tables: figures, claims, explanations and the page."""
+"""Settings beside those of tables: figures, claims, explanations and the page."""
 
 from __future__ import annotations
 

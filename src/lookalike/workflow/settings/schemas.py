@@ -61,7 +61,7 @@ def write_schemas(folder: Path) -> None:
 
 
 def _overlay(config: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
-    """Of what a person gives by ``--configfile``: keys of a call, and with a name those of a scale."""
+    """Schema of a file for ``--configfile``: keys of a call, and with a name those of a scale."""
     return {
         "$defs": config.get("$defs", {}) | scale.get("$defs", {}),
         "additionalProperties": False,
@@ -72,7 +72,7 @@ def _overlay(config: dict[str, Any], scale: dict[str, Any]) -> dict[str, Any]:
 
 
 def _linked(schema: Any) -> Any:
-    """With references in place of what `PartOf` leaves."""
+    """The schema with references in place of the comments that `PartOf` leaves."""
     if isinstance(schema, list):
         return [_linked(each) for each in schema]
     if not isinstance(schema, dict):

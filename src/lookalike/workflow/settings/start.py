@@ -1,4 +1,4 @@
-"""The start of the network that learns from drawn data, and what was measured on a card."""
+"""The start of the network that learns from drawn data, and the measurements of a card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each rule of the workflow does, one module and one function per stage, named after it; reports lie in `report`.
+"""Stages of the workflow's rules, one module and one function per stage, named after it; reports lie in `report`.
 
 Rules name the arguments, which are paths and plain values, since they may come by way of JSON. They mean the same in
 all stages, and a stage's own docstring says the rest:

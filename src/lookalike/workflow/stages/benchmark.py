@@ -1,4 +1,4 @@
-"""Run one benchmark, or assemble what all of them have found."""
+"""Run one benchmark, or assemble the findings of all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lookalike.base.files import write_text
 
 
 def benchmark(script: str, *, findings: str | list[str], text: str) -> None:
-    """Write what a script prints, in a process of its own on one thread: of the file that it leaves, or of several."""
+    """Write the output of a script, run in its own process on one thread: it leaves a file of findings or reads all."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     command = [sys.executable, script, *(["--json", findings] if isinstance(findings, str) else findings)]
     done = subprocess.run(command, env=os.environ | one_thread, capture_output=True, text=True, check=False)

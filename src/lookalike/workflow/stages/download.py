@@ -63,7 +63,7 @@ def stages() -> str:
 
 
 def obtain(specification: Dataset, root: Path, archives: Path, record: Path, *, processes: int = 1) -> None:
-    """Draw, unpack or find a data set, count its pictures, and record what it is."""
+    """Draw, unpack or find a data set, count its pictures, and record its title and licence."""
     if specification.generator:
         draw(specification.generator, root, processes=processes)
     else:
@@ -72,7 +72,7 @@ def obtain(specification: Dataset, root: Path, archives: Path, record: Path, *, 
 
 
 def draw(generator: Generator, root: Path, *, processes: int = 1) -> None:
-    """Draw a data set of figurines, unless it is there; what another generator or other code has drawn makes way.
+    """Draw a data set of figurines, unless it is there; one that another generator or other code has drawn makes way.
 
     Args:
         generator: preset and seed, and what differs from the preset.

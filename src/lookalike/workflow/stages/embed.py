@@ -36,7 +36,7 @@ def embed(
     decoded_gb: float = 0.0,
     workers: int = 0,
 ) -> None:
-    """Keep in ``embeddings`` what `represented` gives by a recipe's ``embed`` section, for what looks into it."""
+    """Keep in ``embeddings`` the tensors of `represented` by a recipe's ``embed`` section, for other stages."""
     tensors, about, _ = represented(settings, model, manifest, root, Decoder(decoded, decoded_gb, threads=workers + 1))
     write_tensors(embeddings, tensors, about)
 
@@ -93,7 +93,7 @@ def represented(
 def _represented(
     settings: Embed, trained: Training, network: nn.Module, loaders: Mapping[str, Loader], labels: Tensor | None
 ) -> dict[str, Tensors]:
-    """Representations by role; the same each time, as what a representation draws it draws anew.
+    """Representations by role; the same each time, as a representation draws its random numbers anew.
 
     A representation that is fitted finds pictures to fit it on at `FIT`, whose labels these are.
     """

@@ -181,7 +181,7 @@ def _scored(
 
 
 def representation(tensors: Mapping[str, Tensor], checkpoint: str, role: str) -> dict[str, Tensor]:
-    """What the ``embed`` stage kept of the pictures of a role: tensors with N rows, by name."""
+    """Tensors that the ``embed`` stage kept of the pictures of a role, with N rows, by name."""
     prefix = f"{checkpoint}/{role}/"
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 

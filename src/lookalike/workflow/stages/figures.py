@@ -1,4 +1,4 @@
-"""Compute and draw figures, decide what the papers say of all of them, and put them on one page."""
+"""Compute and draw figures, decide the papers' words on all of them, and put them on one page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def figures(
     files: Sequence[str],
     output: str,
 ) -> None:
-    """Write the data of a figure, the picture drawn from them, and what was checked; all figures are decided together.
+    """Write the data of a figure, the picture drawn from them, and its checks; all figures are decided together.
 
     Args:
         figure: a key of ``lookalike.workflow.report.figures.FIGURES``.
@@ -54,7 +54,7 @@ def figures(
 
 
 def draw(name: str, entry: PlannedFigure, read: Sequence[Run], *, scale: str, output: str) -> None:
-    """The picture of a figure and what was checked, from its written data; so whoever has these can draw the same.
+    """Write the picture and the checks of a figure from its written data; so whoever has these can draw the same.
 
     Args:
         name: a figure's, and the rest as for `figures`.
@@ -126,6 +126,6 @@ def _notes() -> str:
 
 
 def _counts(found: Sequence[Finding]) -> str:
-    """How often each verdict was reached, as cells."""
+    """Count of each verdict, as cells."""
     counts = counted((str(finding.verdict) for finding in found), OF_FIGURES)
     return " | ".join(str(count or "") for count in counts.values())

@@ -1,4 +1,4 @@
-"""Find what a trained model takes for alike, and explain it, for a page on which people look at it."""
+"""Find pictures that a trained model takes for alike, and explain them, for a page on which people look at them."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def first_matches(
 
 
 def explained(network: nn.Module, images: Tensor, method: Mapping[str, Any]) -> tuple[str, list[Data]]:
-    """The method that explains a query ``images[0]`` beside each of the others, and what is shown of each pair."""
+    """The method that explains a query ``images[0]`` beside each of the others, and the data shown of each pair."""
     options = {key: value for key, value in method.items() if key != "name"}
     others = images[1:]
     asked = images[:1].expand(len(others), -1, -1, -1)

@@ -81,7 +81,7 @@ def second_half(manifest: str, *, second: str) -> None:
 
 
 def _tell(frame: pd.DataFrame) -> None:
-    """Which classes have which role, what is odd about their names, and how many files are no pictures."""
+    """Tell the classes of each role, remarks on their names, and the number of files that are no pictures."""
     print("\n".join(frame.attrs["classes"]))
     for remark in frame.attrs.get("remarks", ()):
         LOG.warning(remark)

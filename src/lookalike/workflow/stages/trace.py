@@ -32,7 +32,7 @@ BATCH = 20
 
 
 def trace(settings: Recipe, *, specification: Dataset, output: str) -> None:
-    """Write what a recipe computes in float64 on fixed pictures, from a fixed start.
+    """Write the numbers that a recipe computes in float64 on fixed pictures, from a fixed start.
 
     Args:
         settings: the recipe, whose batch and budget make way for a trace's own.

@@ -31,7 +31,7 @@ from lookalike.workflow.training.roles import pictures_of_super, read_role, test
 
 @dataclass(frozen=True)
 class Prepared:
-    """What `fit` starts from."""
+    """Pictures, labels, learner, sampler and facts that `fit` starts from."""
 
     images: Images
     labels: Tensor  # (N,) int64, counted from 0
@@ -127,7 +127,7 @@ def _prepare(
     seed: int,
     device: torch.device,
 ) -> Prepared:
-    """Pictures with the noise of the recipe, a learner with its first weights, and what a result says of both."""
+    """Pictures with the noise of the recipe, a learner with its first weights, and the facts for a result on both."""
     pictures = read_role(manifest, root, "train")
     kept = decoder.pictures(pictures.paths, settings.image, manifest=manifest, root=root)
     others = _strangers(*strangers)
@@ -196,7 +196,7 @@ def _measure(
     device: torch.device,
     workers: int,
 ) -> Callable[[], dict[str, float]]:
-    """What is measured between epochs: retrieval among the test pictures, or of queries in their gallery."""
+    """The measurement between epochs: retrieval among the test pictures, or of queries in their gallery."""
     roles = {role: read_role(manifest, root, role) for role in test_roles(manifest)}
     loaders = []
     for rows in roles.values():

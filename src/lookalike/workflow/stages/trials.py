@@ -43,7 +43,7 @@ def trials(
     resume_minutes: float = 0.0,
     workers: int = 0,
 ) -> None:
-    """Write what each trial of a kind reached with each seed, MAP@R after its last epoch, 0 where it diverged.
+    """Write the MAP@R that each trial of a kind reached with each seed after its last epoch, 0 where it diverged.
 
     Args:
         settings: as `lookalike.workflow.plan.rates.trial_settings` gives them.

@@ -50,7 +50,7 @@ Held = dict[tuple[str, ...], list[Any]]  # runs of MLflow by the values of their
 
 
 class AwayError(Exception):
-    """Nobody answers at the address of MLflow; the message is one line that says what to do."""
+    """Nobody answers at the address of MLflow; the message is one line that tells the remedy."""
 
 
 def tracking_uri() -> str:
@@ -165,7 +165,7 @@ def experiment_of(client: Any, scale: str) -> str:
 
 
 def page_address(place: str) -> str:
-    """Where MLflow's page shows a place of its own; of the project's file, where ``mlflow ui`` shows it."""
+    """Address of a place on MLflow's page; for the project's file, on the page of ``mlflow ui``."""
     uri = without_password(tracking_uri()).rstrip("/")
     return f"{uri if uri.startswith('http') else LOCAL}/#{place}"
 
@@ -209,7 +209,7 @@ def _fault_of_file(uri: str) -> str:
 
 
 def _fault_of_server(uri: str, within: float) -> str:
-    """What is wrong with an address, also where the look-up of a name or a trickle of bytes would take for ever."""
+    """Fault of an address, also where the look-up of a name or a trickle of bytes would take for ever."""
     fault: list[str] = []
     thread = threading.Thread(target=lambda: fault.append(_fault(uri, within)), daemon=True)
     thread.start()
@@ -218,7 +218,7 @@ def _fault_of_server(uri: str, within: float) -> str:
 
 
 def _fault(uri: str, within: float) -> str:
-    """What is wrong with an address, empty if nothing is or it cannot be asked."""
+    """Fault of an address, empty if there is none or it cannot be asked."""
     address = urlsplit(uri)
     kind, host = address.scheme.partition("+")[0], address.netloc.rpartition("@")[2]
     try:

@@ -65,7 +65,7 @@ The rows of a table, to tick and compare:
 
 
 class Synced(NamedTuple):
-    """What became of a scale, or of a part of it.
+    """Outcome of sending a scale, or a part of it.
 
     Attributes:
         line: that tells it.

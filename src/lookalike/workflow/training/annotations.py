@@ -97,7 +97,7 @@ def _fixed(view: View) -> v2.Transform:
 
 @dataclass(frozen=True)
 class Annotations:
-    """What a data set knows of its pictures.
+    """Annotations of the pictures of a data set: boxes, masks and parts.
 
     Attributes:
         root: folder of the data set.
@@ -118,11 +118,11 @@ class Annotations:
 
     @property
     def object_of(self) -> str | None:
-        """What says which pixels are the object's: ``mask``, else ``box``, ``None`` where neither is known."""
+        """Source of the object's pixels: ``mask``, else ``box``, ``None`` where neither is known."""
         return "mask" if "mask" in self.rows else "box" if self.has_boxes else None
 
     def parts(self, paths: Sequence[str], device: torch.device | None = None) -> Parts | None:
-        """Where the images of some pictures show their parts, on a device of choice."""
+        """Parts that the images of some pictures show, on a device of choice."""
         if self.points is None:
             return None
         found = [self._points(self.points[path][:, :2], self.points[path][:, 2] > 0, path) for path in paths]
@@ -136,7 +136,7 @@ class Annotations:
         return torch.cat([self._object(path) for path in paths])
 
     def longer_sides(self, paths: Sequence[str]) -> Tensor | None:
-        """Longer side ``(N,)`` of the object's box in pixels of the image, also of what the view cuts off."""
+        """Longer side ``(N,)`` of the object's box in pixels of the image, with the part that the view cuts off."""
         if not self.has_boxes:
             return None
         corners = [self._points(self._box(path).view(2, 2), torch.ones(2, dtype=torch.bool), path)[0] for path in paths]
@@ -163,7 +163,7 @@ class Annotations:
 
 
 def read_annotations(manifest: Path | str, root: Path | str, view: View, layout: str) -> Annotations:
-    """What is known of the pictures of a split.
+    """Read the annotations of the pictures of a split.
 
     Args:
         manifest: CSV of the split; boxes and masks where it has their columns.

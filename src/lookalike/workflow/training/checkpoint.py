@@ -48,7 +48,7 @@ class ResumeFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        """Write what is held, if the block ends before its time: a fault, or a process that is told to end."""
+        """Write the held state, if the block ends before its time: a fault, or a process that is told to end."""
         if kind is not None and self._held is not None:
             try:
                 with undisturbed():
@@ -68,7 +68,7 @@ class ResumeFile:
             self.write(self._held)
 
     def write(self, state: dict[str, Any]) -> None:
-        """Replace the file in one step: a line with the SHA-256 of what follows, which torch itself does not check.
+        """Replace the file in one step: a line with the SHA-256 of the rest, which torch itself does not check.
 
         Raises:
             OSError: if it cannot be written, naming it; torch itself would only say that a position is unexpected.

@@ -1,4 +1,4 @@
-"""Evaluation of a model: what is kept of test pictures, for many at once, and how it is compared.
+"""Evaluation of a model: the representation of test pictures, many at once, and their comparison.
 
 `REPRESENTATIONS` and `SCORINGS` hold both by the names that recipes give them.
 """
@@ -41,7 +41,7 @@ SEARCHED_AT_ONCE = 256  # pictures of a search between epochs
 
 
 def own(learner: type[Learner], *, seed: int) -> Represent:
-    """What the method itself keeps."""
+    """Representation by the method itself."""
     return learner.represent
 
 
@@ -71,7 +71,7 @@ def locations(
 
 
 def random_vectors(learner: type[Learner], *, seed: int, dim: int) -> Represent:
-    """A unit vector per picture, whatever it shows: what chance finds.
+    """A unit vector per picture, whatever it shows: the level of chance.
 
     Args:
         learner: not read.

@@ -78,7 +78,7 @@ class Images(Dataset[tuple[NDArray[np.uint8], int]]):
 
 
 def fixed_part(view: View) -> v2.Transform:
-    """What a view does to a picture by its `fixed_keys`."""
+    """Transform of a picture by the `fixed_keys` of a view: resizing and the centre crop."""
     keys = fixed_keys(view)
     filtered = v2.InterpolationMode(keys.get("interpolation", "bilinear"))
     steps: list[v2.Transform] = [v2.Resize(keys["resize_px"], filtered)] if keys["resize_px"] else []
@@ -207,7 +207,7 @@ def _ahead(batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, T
 
 
 class _Asked:
-    """What a loader is to load next: it keeps its processes, and each time other batches are asked of them."""
+    """Batches that a loader is to load next: it keeps its processes, and each time others are asked of them."""
 
     def __init__(self, batches: list[list[tuple[int, int]]]) -> None:
         self._batches = batches
@@ -227,7 +227,7 @@ def batches(
 
 
 def transform(view: View) -> Callable[[Image.Image], Tensor]:
-    """What `Images` and `batches` together make of one picture in a view without chance.
+    """Transform of one picture in a view without chance, the same as `Images` and `batches` together.
 
     Returns:
         A transform of torchvision from a picture of any mode to an image ``(3, H, W)`` float32.

@@ -1,4 +1,4 @@
-"""What every method is to the training loop and to the later stages: a model and its loss."""
+"""Interface of every method to the training loop and to the later stages: a model and its loss."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Learner(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def represent(cls, model: nn.Module, images: Tensor) -> Tensors:
-        """What later stages keep of images ``(N, 3, H, W)``: tensors with N rows, by name."""
+        """Representation of images ``(N, 3, H, W)`` for later stages: tensors with N rows, by name."""
 
     def set_epoch(self, epoch: int) -> None:
         """Called before each epoch with its index, from 0."""
 
     def measures(self) -> dict[str, float]:
-        """What the method wants to see in the history of an epoch."""
+        """Measures of the method for the history of an epoch."""
         return {}
 
     def part_of(self, name: str) -> str:
@@ -85,7 +85,7 @@ class Learner(nn.Module, ABC):
         return parts
 
     def searched(self, model: nn.Module, images: Tensor) -> Tensors:
-        """What a search between epochs compares: as `represent`, computed in the precision of the training."""
+        """Representation for a search between epochs: as `represent`, computed in the precision of the training."""
         with self.half_precision(images):
             represented = self.represent(model, images)
         return {name: tensor.to(torch.get_default_dtype()) for name, tensor in represented.items()}

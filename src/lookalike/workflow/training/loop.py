@@ -1,4 +1,4 @@
-"""The training loop, and what may make it quicker but rounds otherwise."""
+"""The training loop, and accelerations that round otherwise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMPILE, CUDNN_BENCHMARK = "compile", "cudnn_benchmark"
 
 @dataclass
 class Fit:
-    """What a training leaves: states of model and loss on its device, and one line per epoch."""
+    """Outcome of a training: states of model and loss on its device, and one line per epoch."""
 
     last: State
     best: State
@@ -138,13 +138,13 @@ def fit(
 
 
 def _parts(learner: Learner) -> str:
-    """What the loss consists of, on average over this epoch; what is no number there is where it began."""
+    """Parts of the loss, on average over this epoch; a divergence began in a part that is no number."""
     measures = learner.measures()
     return f" ({', '.join(f'{name} {value:.3g}' for name, value in measures.items())})" if measures else ""
 
 
 def _kept(resume: ResumeFile) -> str:
-    """What a training that is broken off leaves."""
+    """Words on the state that a training leaves when it is broken off."""
     if not (epochs := resume.held_epochs):
         return "No epoch was finished"
     return f"The state after epoch {epochs} is kept in {resume.path}"

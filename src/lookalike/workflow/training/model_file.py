@@ -23,7 +23,7 @@ FACTS = ("best_epoch", "epochs", "seed")
 
 @dataclass(frozen=True)
 class Training:
-    """What a model's file says of its training.
+    """Settings and facts of a training, as its model's file states them.
 
     Attributes:
         settings: what its network was built by.
@@ -57,7 +57,7 @@ def load(run: Path | str, checkpoint: str = REPORTED) -> nn.Module:
 
 
 def transform_of(run: Path | str) -> Callable[[Image.Image], Tensor]:
-    """How the test pictures of a run were made into images: what its model wants to see.
+    """Transform by which the test pictures of a run became images, as its model wants them.
 
     Args:
         run: the safetensors file of a training.
@@ -75,7 +75,7 @@ def transform_of(run: Path | str) -> Callable[[Image.Image], Tensor]:
 
 
 def load_model(path: Path | str, checkpoint: str = REPORTED) -> tuple[nn.Module, Training]:
-    """The model as `load` returns it, and what its file says of its training.
+    """The model as `load` returns it, and the settings and facts of its training.
 
     Raises:
         ValueError: as `load`, and for a model whose settings or weights are not those of today's code.

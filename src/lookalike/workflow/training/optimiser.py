@@ -83,7 +83,7 @@ def _rates(rates: LearningRates) -> dict[str, float]:
 
 
 def steps_after(epochs: int, step_epochs: int | Sequence[int] | None) -> int:
-    """How often rates have fallen after so many epochs: every ``step_epochs``, after each of them, or never."""
+    """Number of falls of the rates after so many epochs: every ``step_epochs``, after each of them, or never."""
     if step_epochs is None:
         return 0
     if isinstance(step_epochs, int):

@@ -99,7 +99,7 @@ def embedded_roles(manifest: Path | str) -> list[str]:
 
 
 def split_facts(manifest: Path | str) -> dict[str, Any]:
-    """What a manifest says of itself: whose ``split`` it is, ``authors`` or ``own``, and what was ``left_out``.
+    """Facts of a manifest: whose ``split`` it is, ``authors`` or ``own``, and the number of pictures ``left_out``.
 
     Of the number of pictures that were left out, ``copies`` of others of their class are told apart.
     """

@@ -1,4 +1,4 @@
-"""Steps of a training, whose losses are read from the device now and then, and what fits into its memory."""
+"""Steps of a training, whose losses are read from the device now and then, and the batch that fits its memory."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Steps:
             raise ValueError(f"{self._named} gives a scalar without a gradient; {ATTACHED}")
 
     def _check_reach(self) -> None:
-        """Once, whether a gradient reaches the network, where the groups say what of it is learned."""
+        """Refuse, once, a loss whose gradient does not reach the network, if the groups name its learned parts."""
         groups = [group for group in self.optimiser.param_groups if group.get("name") in OF_THE_MODEL]
         learned = [group["params"] for group in groups if group["lr"]]
         if learned and not self._reaches:
@@ -154,7 +154,7 @@ class Steps:
                 raise ValueError(f"{self._named} gives the network no gradient; {ATTACHED}")
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed training needs beside the optimiser's state."""
+        """State that a resumed training needs beside the optimiser's: that of the gradient's scaler."""
         state: dict[str, Any] = self._scaler.state_dict()
         return state
 

@@ -1,1 +1,1 @@
-"""What a call will cost, told before it starts: jobs, steps, hours and bytes on disk."""
+"""Cost of a call, told before it starts: jobs, steps, hours and bytes on disk."""

@@ -1,4 +1,4 @@
-"""What trainings and searches take on a kind of card: measured there, kept in ``params/cards``, read by ``plan``."""
+"""Times of trainings and searches on a kind of card: measured there, kept in ``params/cards``, read by ``plan``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Card:
-    """What was measured on one kind of card, and when."""
+    """Measurements on one kind of card, with their date and the versions of the libraries."""
 
     name: str
     date: str
@@ -87,7 +87,7 @@ def write_card(card: Card) -> Path:
 
 
 def card_of(name: str, steps: int, kinds: Mapping[Kind, Measured]) -> Card:
-    """Measurements with what they depend on."""
+    """Measurements of a card with today's date and the versions of torch, torchvision, Python and CUDA."""
     import torch
 
     versions = {
@@ -102,7 +102,7 @@ def card_of(name: str, steps: int, kinds: Mapping[Kind, Measured]) -> Card:
 
 
 def _content(path: Path) -> Tree:
-    """What a file says now: unlike parameters it may have been written by this process."""
+    """Content of a card's file, read anew: unlike parameters it may have been written by this process."""
     name = str(path.relative_to(project_root()))
     try:
         content: Tree = yaml.safe_load(path.read_text(encoding="utf-8"))

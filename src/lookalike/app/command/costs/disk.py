@@ -1,4 +1,4 @@
-"""How many bytes a call needs on disk: archives, models, smaller copies of pictures and decoded ones."""
+"""Bytes that a call needs on disk: archives, models, smaller copies of pictures and decoded ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Form = tuple[str, str, str, str]  # data set, half of its classes that trains, r
 
 
 def archive_bytes(dataset: Dataset) -> int | None:
-    """What is to be downloaded for a data set: the required archives of its smallest packaging.
+    """Bytes to download for a data set: the required archives of its smallest packaging.
 
     Returns:
         0 for data that are on disk, read in place or drawn; ``None`` where no packaging states all its sizes.
@@ -51,7 +51,7 @@ def archive_bytes(dataset: Dataset) -> int | None:
 
 
 def model_bytes(train: Train) -> int:
-    """What the file of a training takes: the network, once per checkpoint; losses and their proxies are left out."""
+    """Bytes of a training's file: the network once per checkpoint, without losses and their proxies."""
     return _numbers_of(canonical(_of_network(train).dump())) * BYTES * MODELS_OF_A_RUN
 
 
@@ -80,7 +80,7 @@ def _numbers_of(network: str) -> int:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What decoded pictures take.
+    """Bytes of decoded pictures, with the numbers of splits and views over the limit and of unknown size.
 
     Attributes:
         test_bytes: of pictures that are searched, or represented.
@@ -96,7 +96,7 @@ class Decoded:
 
 
 def copies_bytes(plan: Plan, names: Iterable[str]) -> dict[str, int | None]:
-    """What smaller copies take, by data set; ``None`` where the pictures have not been counted.
+    """Bytes of smaller copies, by data set; ``None`` where the pictures have not been counted.
 
     Args:
         plan: of the call.
@@ -114,7 +114,7 @@ def copies_bytes(plan: Plan, names: Iterable[str]) -> dict[str, int | None]:
 
 
 def decoded_bytes(plan: Plan, jobs: list[Job]) -> Decoded:
-    """What pictures take that are decoded once for all runs.
+    """Bytes of the pictures that are decoded once for all runs.
 
     Args:
         plan: of the call.

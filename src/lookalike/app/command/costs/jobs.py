@@ -19,7 +19,7 @@ READING = ("train", "evaluate")  # that read copies of pictures, where there are
 
 
 class Run(NamedTuple):
-    """What a table cell is averaged over."""
+    """One of the runs whose mean is a table's cell."""
 
     recipe: str
     dataset: str
@@ -47,7 +47,7 @@ def distinct_jobs(plan: Plan) -> list[Job]:
 
 
 def job_counts(plan: Plan) -> dict[str, int]:
-    """How often ``snakemake tables`` runs each rule where no result exists yet, the target itself included."""
+    """Number of jobs by rule of ``snakemake tables`` where no result exists yet, the target itself included."""
     jobs = distinct_jobs(plan)
     others = strangers_of(plan, jobs)
     copied = {*others, *(job.dataset for job in jobs if job.stage in READING)}

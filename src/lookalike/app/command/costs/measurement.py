@@ -1,4 +1,4 @@
-"""Measure what trainings and searches take on the device at hand, by training for some steps."""
+"""Measure times of trainings and searches on the device at hand, by training for some steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call will cost, as ``lookalike plan`` prints it: what is known at once, then what has to be measured."""
+"""Cost of a call, as ``lookalike plan`` prints it: numbers known at once, then those that have to be measured."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], told: Sequence[Card]
 
 
 def _print_floor(plan: Plan, trainings: Sequence[Training], rest: str) -> bool:
-    """Of more than a processor does in a month, what a card takes at least; whether it was as much."""
+    """Print a card's least time for work of more than a month on a processor; return whether it was as much."""
     flop = moved = seconds = 0.0
     trained = searched = 0
     for each in trainings:
@@ -242,7 +242,7 @@ def _print_floor(plan: Plan, trainings: Sequence[Training], rest: str) -> bool:
 
 
 def _hours_on(card: Card, plan: Plan, trainings: Sequence[Training]) -> str:
-    """Hours of steps and searches on a measured card, or what was not measured there."""
+    """Hours of steps and searches on a measured card, or the kinds that were not measured there."""
     kinds = {str(kind_of(each.settings)) for each in trainings}
     about = f"on {card.name} ({card.date}, torch {card.versions.get('torch', 'unknown')})"
     if missing := sorted(kinds - card.kinds.keys()):
@@ -263,7 +263,7 @@ def _searched(plan: Plan, training: Training) -> int:
 
 
 def _measure_kinds(trainings: Sequence[Training], device: torch.device, name: str) -> dict[Kind, StepCost]:
-    """What a step costs by kind, each printed as soon as it is known."""
+    """Measure the cost of a step by kind, and print each as soon as it is known."""
     of_kind: dict[Kind, list[Training]] = {}
     for each in trainings:
         of_kind.setdefault(kind_of(each.settings), []).append(each)
@@ -301,7 +301,7 @@ def finished_seconds(scale: str, recipe: str, dataset: str) -> list[float]:
 
 
 def device_at_hand() -> tuple[torch.device, str]:
-    """The device that jobs would use, and what it calls itself."""
+    """The device that jobs would use, and its name."""
     device = job_device()
     name = device_name(device)
     return device, name if device.type == "cuda" else f"one core of the CPU ({name})"

@@ -1,1 +1,1 @@
-"""Which method to take for a folder of own pictures, by what was measured on classes held out of it."""
+"""Recommendation of a method for a folder of own pictures, by measurements on classes held out of it."""

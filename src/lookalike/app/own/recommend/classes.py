@@ -1,4 +1,4 @@
-"""What of a folder is trained on and what is held out to decide: whole classes, by a fixed rule."""
+"""Split of a folder into classes that train and classes held out to decide, by a fixed rule."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Classes:
 
     @property
     def rule(self) -> str:
-        """How the classes were split, in a sentence."""
+        """The rule by which the classes were split, in a sentence."""
         learned, held = len(self.names("train")), len(self.names(*HELD_OUT))
         if self.by_folder:
             how = "as its folders say"
@@ -59,7 +59,7 @@ class Classes:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, a sentence each."""
+        """Remarks on names, and on the classes and pictures that were left out, a sentence each."""
         said = [f"Of the names {remark}." for remark in self.remarks]
         if self.too_small:
             more = [f"{len(self.too_small) - TOLD} more"] if len(self.too_small) > TOLD else []

@@ -118,7 +118,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
 
 @dataclass(frozen=True)
 class Report:
-    """A recommendation with what a reader wants to know beside it.
+    """A recommendation with its terms, the methods not tried, and the next lines to type.
 
     Attributes:
         folder: of the pictures.
@@ -204,7 +204,7 @@ class Report:
 
 
 def print_recommendation(folder: Path, *, out: Path | None = None, **asked: Any) -> int:
-    """Measure, print what to take, and write it as a page and JSON.
+    """Measure, print the recommendation, and write it as a page and JSON.
 
     Args:
         folder: of pictures, with a folder per class.
@@ -295,7 +295,7 @@ def report_of(
 
 
 def _at_once(work: Work) -> str:
-    """A first answer, of what is measured at once."""
+    """A first answer: R@1 of the rows that are measured at once."""
     said = []
     for way in AT_ONCE:
         row = read_row(work.plan(), work.results, way, network=work.network.name, seeds=[0], overlay=work.file)
@@ -304,7 +304,7 @@ def _at_once(work: Work) -> str:
 
 
 def _terms(classes: Classes, works: Sequence[Work], schedule: Schedule, hours: float) -> list[str]:
-    """How it was done, a sentence each."""
+    """Terms of the measurement: classes, queries, networks, trained methods and their budget, a sentence each."""
     work, budget = works[0], schedule.budget
     rows = read_manifest(work.manifest)
     left_out = int((rows["role"] == LEFT_OUT).sum())
@@ -333,7 +333,7 @@ def _terms(classes: Classes, works: Sequence[Work], schedule: Schedule, hours: f
 
 
 def _next_lines(work: Work, row: Row) -> list[str]:
-    """What can be typed next with the recommended row: a search, and an explanation of two pictures of a class."""
+    """Lines to type next with the recommended row: a search, and an explanation of two pictures of a class."""
     folder, rows = work.classes.folder, read_manifest(work.manifest)
     before = []
     if row.map:
@@ -357,7 +357,7 @@ def _next_lines(work: Work, row: Row) -> list[str]:
 
 
 def _cells(compared: Compared) -> list[str]:
-    """What a table says of a row."""
+    """Cells of a row: label, network, metrics with differences, times of a query and of training."""
     row = compared.row
     numbers = [
         cell

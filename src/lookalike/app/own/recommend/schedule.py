@@ -1,4 +1,4 @@
-"""Which methods fit a time: in a fixed order, with equal budgets, and rather few methods than one seed."""
+"""Methods that fit a time: in a fixed order, with equal budgets, and rather few methods than one seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORDER = (
 
 
 class Budget(NamedTuple):
-    """What every method gets: batches of a training, seeds; and the fewest methods that must fit."""
+    """Budget of every method: batches of a training, seeds; and the fewest methods that must fit."""
 
     batches: int
     seeds: int
@@ -63,7 +63,7 @@ class Candidate(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """What is trained: the budget of each method, ``None`` where nothing fits, their labels, and why not others."""
+    """Trainings to make: the budget of each method, ``None`` where nothing fits, their labels, and why not others."""
 
     budget: Budget | None
     chosen: list[str]

@@ -109,7 +109,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Work:
-    """What starts from one network: an overlay, and results of its own.
+    """Runs that start from one network: an overlay, and results of its own.
 
     Attributes:
         classes: of the folder.
@@ -148,7 +148,7 @@ class Work:
         return min(BATCH, max(GROUP, PER_CLASS * len(self.classes.names("train")) // GROUP * GROUP))
 
     def overlay(self, budget: Budget | None = None) -> Tree:
-        """What is laid over the comparison: pictures, network, batch, and where something is trained its budget."""
+        """Settings laid over the comparison: pictures, network, batch, and where something is trained its budget."""
         links = project_root() / "data" / self.folder / "kept"
         view = self.network.view
         train: Tree = {"backbone": self.network.backbone, "batch_size": self.batch}
@@ -168,7 +168,7 @@ class Work:
         return overlay
 
     def plan(self, budget: Budget | None = None) -> Plan:
-        """What a call with the overlay would run."""
+        """Plan of a call with the overlay."""
         return Plan(merge(read("params/config.yaml", Configuration).dump(), self.overlay(budget)))
 
     def methods(self, plan: Plan) -> dict[str, list[Way]]:
@@ -280,7 +280,7 @@ def measure_untrained(work: Work, ways: Sequence[Way], cores: int) -> None:
 
 
 def train(works: Sequence[Work], hours: float, until: float, cores: int) -> Schedule:
-    """Train what fits from the first network; a later call of the same line goes on with what the first has chosen.
+    """Train the methods that fit, from the first network; a later call of the same line keeps the first one's choice.
 
     Args:
         works: of all networks, whose untrained rows are there.
@@ -308,7 +308,7 @@ def train(works: Sequence[Work], hours: float, until: float, cores: int) -> Sche
 
 
 def _kept_schedule(file: Path, asked: Mapping[str, Any]) -> Schedule | None:
-    """What an earlier call of the same line has chosen, ``None`` of another one; what is no schedule is told."""
+    """Schedule of an earlier call of the same line, ``None`` of another one; a file that holds none is told."""
     try:
         before = read_json(file)
         same = before["asked"] == asked
@@ -319,7 +319,7 @@ def _kept_schedule(file: Path, asked: Mapping[str, Any]) -> Schedule | None:
 
 
 def measured(work: Work) -> list[Candidate]:
-    """The methods in the order in which they are tried, each with what it takes here.
+    """The methods in the order in which they are tried, each with its seconds on this machine.
 
     A step of each kind of training is measured; what a picture takes to load and a search to score is known from the
     untrained rows.

@@ -1,4 +1,4 @@
-"""What rows come to: a recommendation in a sentence, which says so where nothing is decided."""
+"""The recommendation that rows allow, in a sentence, which says so where nothing is decided."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Row:
 
 
 class Case(StrEnum):
-    """Which answer is the honest one."""
+    """Honest answers: a trained row, no gain by training, undecided, or nothing trained."""
 
     TRAINED = "trained"
     NO_GAIN = "no gain by training"
@@ -93,7 +93,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to do.
+    """The recommended row, with the differences, the sentence and the notes behind it.
 
     Attributes:
         case: which answer it is.
@@ -185,7 +185,7 @@ def against(rows: Sequence[Row], reference: Row, metric: str = METRICS[0], *, ca
 
 
 def _untrained(reference: Row, compared: Sequence[Compared]) -> tuple[Row, tuple[str, ...]]:
-    """What to take without training: structural matching only where it is decidedly better.
+    """The row to take without training, with notes: structural matching only where it is decidedly better.
 
     A linear map costs nothing at query time, so it need not be.
     """

@@ -1,4 +1,4 @@
-"""What the four papers vary, and what they claim of it."""
+"""Sweeps over the settings that the four papers vary, and the papers' claims about them."""
 
 from __future__ import annotations
 

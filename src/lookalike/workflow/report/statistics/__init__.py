@@ -1,1 +1,1 @@
-"""What few measurements let one conclude."""
+"""Conclusions from few measurements."""

@@ -1,4 +1,4 @@
-"""How far measured rows, and what they gain over their baselines, lie in the order that is printed."""
+"""Agreement of measured rows, and of their gains over their baselines, with the printed order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class WithPrint:
-    """Of a table on one data set: its rows, and what they gain over their baselines, by one metric."""
+    """Agreement of a table on one data set: of its rows, and of their gains over their baselines, by one metric."""
 
     metric: str
     rows: Agreement
@@ -73,7 +73,7 @@ def agreement(printed: Sequence[float], measured: Sequence[float]) -> Agreement:
 def agreement_of_gains(
     printed: Mapping[str, float], measured: Mapping[str, float], pairs: Sequence[tuple[str, str]]
 ) -> Agreement:
-    """Agreement of what rows gain over their baselines.
+    """Agreement of printed and measured gains of rows over their baselines.
 
     Args:
         printed: numbers by row.

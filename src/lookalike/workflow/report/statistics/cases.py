@@ -1,4 +1,4 @@
-"""What is said of several differences at once, each a number per seed: that all are so, one of several, or most.
+"""Statements on several differences at once, each a number per seed: that all are so, one of several, or most.
 
 A statistic that chooses among cases, such as the best value or the worst case, profits from noise, also where each seed
 reads what the others have chosen: with ten seeds these choose much the same as all, and of twenty cases that are alike
@@ -47,13 +47,14 @@ class Cases:
 
     @property
     def seeds(self) -> int:
-        """How many there are."""
+        """Number of seeds."""
         return len(self.values[0, 0])
 
     @property
     def mean(self) -> float:
-        """What the means of the cases come to: of the best group the worst case; where a number is needed, the lesser
-        of what so many reach and of the mean of all.
+        """Mean of the worst case in the best group.
+
+        Where a number of cases is needed, the lesser of two: the mean that so many reach, and the mean of all.
         """
         means = self.values.mean(axis=2)
         if self.needed is None:
@@ -61,11 +62,11 @@ class Cases:
         return float(min(np.sort(means[0])[-self.needed], means.mean()))
 
     def estimate(self, seeds: int | None = None) -> Cases:
-        """What the first ``seeds``, or all, tell."""
+        """The cases by their first ``seeds``, or by all."""
         return Cases(self.values[:, :, :seeds], self.needed)
 
     def interval(self, error: float) -> tuple[float, float]:
-        """Ends of an interval that misses what is said with a probability of at most ``error``; NaN of a single seed.
+        """Ends of an interval that misses the truth with a probability of at most ``error``; NaN of a single seed.
 
         All of a group are above a bound if the lowest of their lower ends is; that holds of the group that happens to
         be the best if it holds of each at its share of the error. One of a group is below a bound if the lowest of

@@ -1,4 +1,4 @@
-"""What the rows of a claim come to together, and which of many claims are decided at a look.
+"""Verdict on a claim from all its rows together, and the claims decided at a look among many.
 
 All that a verdict needs of a number is four errors: of the widest intervals that still lie above zero, below it, above
 minus the margin and below the margin. Where interval and claim agree so far, the error of the interval is that of the
@@ -70,7 +70,7 @@ class Errors:
     not_higher: float
 
     def toward(self, direction: Direction) -> Errors:
-        """The same where what is claimed is higher."""
+        """The same errors, turned so that the claimed direction is higher."""
         if direction == Direction.LOWER:
             return Errors(self.lower, self.higher, self.not_higher, self.not_lower)
         if direction == Direction.DIFFERENT:
@@ -84,7 +84,7 @@ class Errors:
         return min(self.higher, self.lower, max(self.not_lower, self.not_higher))
 
     def verdict(self, error: float) -> Verdict:
-        """What is said at an error, of a claim that something is higher."""
+        """Verdict at an error, on a claim that something is higher."""
         if self.higher <= error:
             return Verdict.HOLDS
         if self.lower <= error:
@@ -175,7 +175,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What a paper says of rows, at least one.
+    """A paper's statement on rows, at least one.
 
     Attributes:
         rows: of which it speaks.
@@ -191,7 +191,7 @@ class Claim:
 
     @property
     def seeds(self) -> int:
-        """How many each row has."""
+        """Number of seeds that each row has."""
         return min(row.differences.seeds for row in self.rows)
 
     @property
@@ -202,7 +202,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a claim at the look that decided it, or at the last one.
+    """Verdict on a claim and on its rows, at the look that decided it or at the last one.
 
     Attributes:
         verdict: on the claim.
@@ -224,7 +224,7 @@ class Judged:
 def judge(
     claims: Sequence[Claim], looks: Sequence[int] = LOOKS, rates: Sequence[float] = RATES, silent: int = 0
 ) -> list[Judged]:
-    """Verdicts on all claims after all looks that their seeds allow; what a look decides stays.
+    """Verdicts on all claims after all looks that their seeds allow; a verdict that a look decides stays.
 
     The looks before a claim's last take as many seeds as ``looks`` says, the last one all there are: between two looks
     verdicts are for the time being. Claims that are not tested count among all.
@@ -271,7 +271,7 @@ def _error(least: Sequence[float], count: int, decided: int, rate: float) -> flo
 
 
 class _Seen:
-    """What a number of seeds of a claim shows."""
+    """Variances of a claim's rows over a number of seeds."""
 
     def __init__(self, claim: Claim, seeds: int) -> None:
         self.claim, self.seeds = claim, seeds
@@ -283,7 +283,7 @@ Priors = Mapping[tuple[str, str], Prior | None]
 
 
 def _priors(seen: Sequence[_Seen]) -> Priors:
-    """By pool what all its comparisons tell; one that several claims name counts once."""
+    """Prior by pool, from all its comparisons; one that several claims name counts once."""
     found: dict[tuple[str, str], dict[tuple[str, str], Variances]] = {}
     for each in seen:
         for row, told in zip(each.claim.rows, each.rows, strict=True):
@@ -314,7 +314,7 @@ class _Asked:
             )
 
     def judged(self, error: float) -> Judged:
-        """What is said at an error."""
+        """Verdicts on the claim and on its rows at an error."""
         claim, rows = self._seen.claim, self._rows
         if claim.quantifier == Quantifier.SOME:
             told = closed([each.higher for each in rows] + [SILENT.higher] * claim.silent)[: len(rows)]

@@ -36,7 +36,7 @@ NEAR = 1e-6  # of a logarithm that is sought
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean difference with what is known of its error.
+    """A mean difference with the variances behind its error.
 
     Attributes:
         mean: in the unit of the differences.
@@ -120,7 +120,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Variances:
-    """What seeds and classes tell of a mean difference.
+    """A mean difference with its variances over seeds, over classes and over both.
 
     Attributes:
         mean: in the unit of the differences.
@@ -166,7 +166,7 @@ class Crossed:
 
     @property
     def seeds(self) -> int:
-        """How many there are."""
+        """Number of seeds."""
         return len(self.differences)
 
     def estimate(self, seeds: int | None = None) -> Estimate:

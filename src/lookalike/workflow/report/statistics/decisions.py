@@ -1,4 +1,4 @@
-"""Which of many differences are decided, at three looks, with one stated rate of false ones.
+"""Decisions on many differences, at three looks, with one stated rate of false ones.
 
 A difference is decided by its interval alone: *higher* or *lower* where that leaves zero out, *small* where it lies
 within the margin on both sides, else *undecided*. With many comparisons some intervals miss by chance, and those that
@@ -30,31 +30,31 @@ MARGIN = 2.0  # of all others
 
 
 class Estimated(Protocol):
-    """What a number of seeds tells, such as `lookalike.workflow.report.statistics.crossed.Estimate`."""
+    """An estimate from a number of seeds, such as `lookalike.workflow.report.statistics.crossed.Estimate`."""
 
     @property
     def mean(self) -> float:
-        """What it comes to."""
+        """The estimated value."""
 
     @property
     def seeds(self) -> int:
-        """How many there are."""
+        """Number of seeds."""
 
     def interval(self, error: float) -> tuple[float, float]:
         """Ends of an interval that misses the truth with a probability of ``error``; NaN where none is known."""
 
 
 class Comparison(Protocol):
-    """What is measured by seeds: `lookalike.workflow.report.statistics.crossed.Crossed` or
+    """A measurement by seeds: `lookalike.workflow.report.statistics.crossed.Crossed` or
     `lookalike.workflow.report.statistics.cases.Cases`.
     """
 
     @property
     def seeds(self) -> int:
-        """How many there are."""
+        """Number of seeds."""
 
     def estimate(self, seeds: int | None = None) -> Estimated:
-        """What the first ``seeds``, or all, tell."""
+        """The estimate from the first ``seeds``, or from all."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ def look_at(seeds: int) -> int:
 
 @dataclass(frozen=True)
 class Decided:
-    """What became of a comparison: the decision of the look that made it, or of the last one, and what it rests on."""
+    """Decision on a comparison, of the look that made it or of the last one, and the estimate behind it."""
 
     decision: Decision
     estimate: Estimated
 
 
 def decide(comparisons: Sequence[Comparison], margins: Sequence[float]) -> list[Decided]:
-    """Verdicts on all comparisons after all looks that their seeds allow; what a look decides stays.
+    """Verdicts on all comparisons after all looks that their seeds allow; a verdict that a look decides stays.
 
     The looks before a comparison's last take as many seeds as `LOOKS` says, the last one all there are: between two
     looks verdicts are for the time being. A comparison without seeds for a look keeps the verdict of its last one.

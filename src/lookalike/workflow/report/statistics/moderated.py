@@ -1,4 +1,4 @@
-"""How much seeds vary, told by all comparisons of a metric, data set and network together.
+"""Variance over seeds, told by all comparisons of a metric, data set and network together.
 
 Three seeds of a comparison tell little of how much seeds vary; thirty comparisons tell it well. What is pooled is the
 ratio of the variance over seeds to the noise within classes, which each comparison measures by itself. Its distribution
@@ -40,7 +40,7 @@ RATIOS = np.geomspace(1, 100, 93)  # of seeds to noise within classes; 5 % from 
 
 @dataclass(frozen=True)
 class Prior:
-    """What a family of comparisons tells of the ratio of one.
+    """Prior of a comparison's ratio, from its family of comparisons.
 
     Attributes:
         ratio: of the variance over seeds to the noise within classes, at least 1.
@@ -54,7 +54,7 @@ class Prior:
 
 
 def worth(pairs: Sequence[tuple[str, str]]) -> float:
-    """How many independent comparisons tell as much of the variance over seeds.
+    """Number of independent comparisons that tell as much of the variance over seeds.
 
     Args:
         pairs: the changed recipe and the baseline of each; all recipes are taken to vary alike and by themselves.

@@ -1,4 +1,4 @@
-"""What measurements come to: the words that comparisons, claims, figures and the gate write, and that pages count."""
+"""Verdicts on measurements: the words that comparisons, claims, figures and the gate write, and that pages count."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ OF_NUMBERS = (
 
 
 def counted(verdicts: Iterable[str], possible: Sequence[Verdict]) -> dict[Verdict, int]:
-    """How often each possible verdict was reached, 0 for one that never was.
+    """Count of each possible verdict, 0 for one that was never reached.
 
     Args:
         verdicts: as a data file holds them.

@@ -32,7 +32,7 @@ TEXT = ["label", "dataset", "stand_in", "metric", "seeds", "recipe", *PRINTED, "
 
 @dataclass(frozen=True)
 class Run:
-    """A run behind a table with what it has reached.
+    """A run behind a table with its metrics, settings and costs.
 
     Attributes:
         row: place of its row in the table.
@@ -171,7 +171,7 @@ def _values(table: PlannedTable, runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _tags(run: Run) -> str:
-    """What MLflow's own search finds the run by: its results are stored under the name of the recipe they share."""
+    """Query that finds the run in MLflow: its results are stored under the name of the recipe they share."""
     scale, _, recipe, dataset = Path(run.metrics_file).parts[-5:-1]
     wanted = {"scale": scale, "recipe": recipe, "dataset": dataset, "seed": run.seed}
     return " and ".join(f"tags.{name} = '{value}'" for name, value in wanted.items())
@@ -206,7 +206,7 @@ def _over_seeds(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def _all_marks(marks: Iterable[str]) -> str:
-    """What marks any seed marks the cell."""
+    """Marks of a cell: those of any of its seeds."""
     found = set("".join(marks))
     return "".join(mark for mark in DEPARTURES if mark in found)
 
@@ -216,7 +216,7 @@ def _different(texts: Iterable[str]) -> str:
 
 
 def _any_seed(tags: list[str]) -> str:
-    """MLflow's search language has no OR: several seeds are found by what they share."""
+    """MLflow's search language has no OR: several seeds are found by the tags they share."""
     return tags[0] if len(tags) == 1 else tags[0].rpartition(" and ")[0]
 
 

@@ -76,7 +76,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class PairedGain:
-    """What a row has more than the one that it is held against, in points.
+    """Gain of a row over the one that it is held against, in points.
 
     Attributes:
         words: both rows.
@@ -227,7 +227,7 @@ def _grid(
 def _printed_parts(
     cells: pd.DataFrame, wanted: Sequence[str] = ("size", "backbone", "set-up")
 ) -> tuple[pd.DataFrame, list[str]]:
-    """What printed rows say of themselves, by row, where they differ; and in words where they do not."""
+    """Size, backbone and set-up of printed rows, by row, where they differ; and in words where they do not."""
     # Printed parts of a row stand in each of its printed cells, but not in those of ours that are not printed.
     printed = cells[cells["printed"] != ""].drop_duplicates("row").set_index("row")
     words = {
@@ -396,7 +396,7 @@ def _other(name: str, value: Any) -> Cell:
 
 
 def _difference(cell: pd.Series) -> str:
-    """With the mark of what it rests on, so that nobody reads the number without it."""
+    """Difference with the mark of our choice, so that nobody reads the number without it."""
     marked = OUR_CHOICE in cell["departs"] and not pd.isna(cell["difference"])
     return _signed(cell["difference"]) + (f" {OUR_CHOICE}" if marked else "")
 
@@ -406,7 +406,7 @@ def _signed(value: float) -> str:
 
 
 def _seed_words(cells: pd.DataFrame) -> str:
-    """What each of several seeds of a row gave, in the order of the seeds."""
+    """Values of each of several seeds of a row, in the order of the seeds."""
     several = cells[cells["of_seeds"] != ""]
     return "; ".join(
         f"{metric_words(metric)} {', '.join(f'{float(value):.1f}' for value in values.split())}"
@@ -415,7 +415,7 @@ def _seed_words(cells: pd.DataFrame) -> str:
 
 
 def _origin(cell: pd.Series, table: PlannedTable, of_seeds: str) -> dict[str, str]:
-    """Where the measured numbers of a row come from, and what it differs in from the row that it is held against."""
+    """Origin of a row's measured numbers, and its differences from the row that it is held against."""
     told = {**cell, "each seed": of_seeds, "departs": departure_words(cell["departs"])}
     named = ("recipe", "seeds", "each seed", "departs", "runs", "settings", "code")
     words = {name: str(told[name]) for name in named if told[name]}
@@ -459,7 +459,7 @@ def _above(best: pd.Series, other: pd.Series, what: str) -> str:
 
 
 def _caveat(best: pd.Series, second: pd.Series) -> str:
-    """How much the first place is worth."""
+    """Worth of the first place beside the deviation over seeds."""
     if best["n"] < 2 or second["n"] < 2:
         return "One seed: another may change the order; several (`seeds: [0, 1, 2]`) say how far they spread."
     spread = max(best["std"], second["std"])

@@ -1,4 +1,4 @@
-"""What stands above a table: what is shown, over which seeds, what its marks mean, and the table's own footnotes."""
+"""Notes above a table: its cells, its seeds, the meaning of its marks, and the table's own footnotes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def below_trivial(table: PlannedTable, cells: pd.DataFrame) -> list[str]:
 
 
 def _said(rows: pd.DataFrame) -> list[str]:
-    """What is below a trivial row: each row by its name or, of many, their number and the lowest."""
+    """Rows below a trivial row: each by its name or, of many, their number and the lowest."""
     below = rows[rows["value"] < rows["floor"]]
     each = [
         f"{label} ({where}{', '.join(map(_numbers, part.itertuples()))})"
@@ -165,7 +165,7 @@ def _numbers(row: Any) -> str:
 
 
 def _words(place: tuple[str, str], sets: Sequence[tuple[str, str]]) -> str:
-    """A data set, and what stands in for it where several do."""
+    """A data set, and its stand-in where it has several."""
     dataset, stand_in = place
     several = sum(other == dataset for other, _ in sets) > 1
     return f"{dataset_words(dataset)}, {dataset_words(stand_in)}" if several else dataset_words(dataset)

@@ -45,7 +45,7 @@ class Picture:
     ticks: Sequence[int]
 
     def at(self, points: float) -> str:
-        """Where a number of points stands, in percent of the scale's width."""
+        """Place of a number of points, in percent of the scale's width."""
         return f"{100 * (points - self.ticks[0]) / (self.ticks[-1] - self.ticks[0]):.2f}%"
 
 
@@ -74,7 +74,7 @@ def picture_of(tables: Sequence[ReaderTable]) -> Picture | None:
 
 
 def _data_words(table: ReaderTable, section: Section) -> str:
-    """The data set, with what stands in for it where a table has several stand-ins."""
+    """The data set, with its stand-in where a table has several."""
     alone = [each.dataset for each in table.sections].count(section.dataset) == 1
     return dataset_words(section.dataset) if alone else section.heading
 

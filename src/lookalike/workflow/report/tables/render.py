@@ -103,7 +103,7 @@ def _measured(run: Tree, metrics: Tree, code: str, table: PlannedTable, mark: st
 
 
 def _apart(metrics: Tree) -> str:
-    """What of its data set a run does not count, empty where it counts everything."""
+    """Pictures and queries of its data set that a run does not count, empty where it counts everything."""
     said = []
     if left_out := metrics.get("left_out"):
         copies = f" ({metrics['copies']} as copies of others)" if "copies" in metrics else ""
@@ -116,13 +116,13 @@ def _apart(metrics: Tree) -> str:
 
 
 def _marks(run: Tree, metrics: Tree, code: str) -> str:
-    """What is known of a run once it is measured, as marks."""
+    """Marks that a run has once it is measured: an own split, older code."""
     is_own, is_older = metrics.get("split") == "own", differs({"code": code}, {"code": run["today"]["code"]})
     return f"{OWN_SPLIT * is_own}{OLDER * bool(is_older)}"
 
 
 def markdown(table: ReaderTable) -> str:
-    """The table as Markdown: a heading, what was measured, and one table per data set, the best in bold.
+    """The table as Markdown: a heading, notes, and one table per data set, the best in bold.
 
     Printed rows without a number of ours are folded away.
     """
@@ -162,12 +162,12 @@ def latex(table: ReaderTable) -> str:
 
 
 def quoted_words(quoted: Grid) -> str:
-    """What is said of printed rows that are folded away."""
+    """Words over printed rows that are folded away: their number."""
     return f"{counted(len(quoted.rows), 'printed row')} without a number of ours"
 
 
 def paired_words(pairs: Grid) -> str:
-    """What is said above paired differences."""
+    """Words above paired differences."""
     printed = any(name.endswith(" printed") for name in pairs.header)
     return f"{PAIRED} A printed difference is within that interval or outside." if printed else PAIRED
 

@@ -1,4 +1,4 @@
-"""What readers see in place of the keys that the files use."""
+"""Words for readers in place of the keys that the files use."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the package's own sources say, read without importing them."""
+"""The package's own sources, read without importing them."""

@@ -189,7 +189,7 @@ def _uses(module: str, root: ast.AST) -> frozenset[tuple[str, str]]:
 
 
 def _used_nodes(module: str, name: str, selected: frozenset[str]) -> list[ast.AST]:
-    """A definition, or of a lookup dictionary the chosen entries; and what its module does when it is imported."""
+    """A definition, or of a lookup dictionary the chosen entries; and the effects of importing its module."""
     parsed = trees.parse(module)
     statement = parsed.definitions[name]
     entries = _lookup_entries(statement)
@@ -221,7 +221,7 @@ def _dump(node: ast.AST) -> str:
 
 
 def _resolve(module: str, name: str, local: dict[str, trees.Imported] | None = None) -> tuple[str, str] | None:
-    """Where a name used in a module is defined, ``None`` for builtins, arguments and other packages."""
+    """Module and name that define a name used in a module, ``None`` for builtins, arguments and other packages."""
     parsed = trees.parse(module)
     if name in parsed.definitions:
         return module, name

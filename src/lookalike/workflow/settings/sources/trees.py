@@ -1,4 +1,4 @@
-"""The package's own sources as syntax trees, and what one module takes from another, without importing any."""
+"""The package's own sources as syntax trees, and the imports of their modules, without importing any."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import statement binds a name to: a module of the package (``symbol`` empty) or a name in it."""
+    """Target of an imported name: a module of the package (``symbol`` empty) or a name in it."""
 
     module: str
     symbol: str = ""
@@ -39,7 +39,7 @@ def files() -> list[Path]:
 
 @cache
 def parse(module: str) -> Module:
-    """What a module defines, imports and does.
+    """Definitions, imports and effects of a module.
 
     Raises:
         ValueError: if there is no such module.
@@ -112,13 +112,13 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is nothing but text: a docstring, or what is said of an attribute."""
+    """Whether a statement is nothing but text: a docstring, or the description of an attribute."""
     constant = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(constant, ast.Constant) and isinstance(constant.value, str)
 
 
 def nodes(root: ast.AST, *, statements_only: bool = False) -> Iterator[ast.AST]:
-    """A node and all below it, in no order, several times as fast as ``ast.walk``; or only what holds statements."""
+    """A node and all below it, in no order, several times as fast as ``ast.walk``; or only holders of statements."""
     pending = [root]
     while pending:
         yield (node := pending.pop())
@@ -132,7 +132,7 @@ def nodes(root: ast.AST, *, statements_only: bool = False) -> Iterator[ast.AST]:
 
 @cache
 def path_of(module: str) -> Path | None:
-    """File of a module or package, ``None`` for what is not ours."""
+    """File of a module or package, ``None`` for one that is not ours."""
     base = ROOT.joinpath(*module.split("."))
     return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
 
@@ -144,7 +144,7 @@ def is_package(module: str) -> bool:
 
 
 def other_sources() -> str:
-    """What to say where a project's ``src/`` is not the code that runs: it may have been changed to no effect.
+    """Warning that a project's ``src/`` is not the code that runs: it may have been changed to no effect.
 
     Returns:
         A line; empty where the project has no sources, or those that are imported, or equal ones.

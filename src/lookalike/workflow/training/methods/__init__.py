@@ -1,4 +1,4 @@
-"""What trains the methods, by the name that recipes give them."""
+"""Learners of the methods, by the name that recipes give them."""
 
 from __future__ import annotations
 

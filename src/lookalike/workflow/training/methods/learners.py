@@ -34,7 +34,7 @@ MINING = set(inspect.signature(SimilarityMiningLoss).parameters)
 
 
 class EmbedderLearner(Learner):
-    """Any loss of ``LOSSES`` on the embeddings, or on what a projector makes of them while training."""
+    """Any loss of ``LOSSES`` on the embeddings, or on their projections while training."""
 
     def __init__(self, settings: Train, *, classes: int) -> None:
         super().__init__(settings, classes=classes)
@@ -88,7 +88,7 @@ class EmbedderLearner(Learner):
 
 
 class SAMLearner(EmbedderLearner):
-    """An ordinary embedder, trained by a metric loss and by what remains when its attention is erased."""
+    """An ordinary embedder, trained by a metric loss and by a mining loss on images with its attention erased."""
 
     loss: SimilarityMiningLoss
 
@@ -115,7 +115,7 @@ class SAMLearner(EmbedderLearner):
         self.loss.set_epoch(epoch)
 
     def measures(self) -> dict[str, float]:
-        """What tells whether the mining has collapsed."""
+        """Measures of the mining that show its collapse."""
         return self.loss.measures()
 
 

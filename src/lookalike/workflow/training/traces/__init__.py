@@ -1,1 +1,1 @@
-"""Traces: what a recipe computes in its first steps, the same on every machine, for the regression gate."""
+"""Traces: the numbers of a recipe's first steps, the same on every machine, for the regression gate."""

@@ -102,7 +102,7 @@ class _Draws(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @contextmanager
 def same_everywhere(seed: int) -> Iterator[None]:
-    """Inside, torch computes in float64 and draws what numpy's Philox gives for a seed.
+    """Inside, torch computes in float64 and draws the numbers of numpy's Philox for a seed.
 
     Raises:
         ValueError: at a kind of draw that has no counterpart here.

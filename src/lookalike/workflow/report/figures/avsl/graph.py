@@ -171,7 +171,7 @@ def _graph(figure: SubFigure, frame: pd.DataFrame) -> None:
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:
-    """Where the sensitivities lie, and whether their sums are what Property 1 says."""
+    """Whether the sensitivities rise with the level, are highest at the last, and have the sums of Property 1."""
     levels = frame[frame["panel"] == "level"]
     checked = []
     for dataset, rows in levels.groupby("dataset"):

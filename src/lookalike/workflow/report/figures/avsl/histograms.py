@@ -1,4 +1,4 @@
-"""How reliable the nodes of AVSL's graph are, and how much their reliability depends on the pair."""
+"""Reliability of the nodes of AVSL's graph, and its dependence on the pair."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SEEN, UNSEEN = "train_R@1", "R@1"
 
 
 def draw_variants(frame: pd.DataFrame) -> Picture:
-    """A panel per data set: what each variant changes, small per lambda, large for their mean, with error bars."""
+    """A panel per data set: the change by each variant, small per lambda, large for their mean, with error bars."""
     from matplotlib.lines import Line2D
 
     from lookalike.workflow.report.figures.parts.style import LOOKS, REFERENCE, panels

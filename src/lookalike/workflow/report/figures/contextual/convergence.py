@@ -169,7 +169,7 @@ def draw_convergence(frame: pd.DataFrame) -> Picture:
 
 
 def check_convergence(frame: pd.DataFrame) -> list[Check]:
-    """How linear the left relation is, and how much of their way the right curves go upwards."""
+    """Linearity of the left relation, and the share of their way that the right curves go upwards."""
     measured = frame[frame["trained_on"] == BATCHES].dropna(subset=["mAP"])
     correlation = measured.groupby("seed")[["contextual", "mAP"]].apply(
         lambda own: (1 - own["mAP"]).corr(own["contextual"])

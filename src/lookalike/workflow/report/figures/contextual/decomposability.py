@@ -1,4 +1,4 @@
-"""What a batch loses against the whole training set, for a linear embedding of fixed features."""
+"""Gap between a batch and the whole training set, for a linear embedding of fixed features."""
 
 from __future__ import annotations
 

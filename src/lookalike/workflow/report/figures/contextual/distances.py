@@ -1,4 +1,4 @@
-"""How far the test pictures lie apart, for each of several recipes, beside points spread evenly over the sphere."""
+"""Distances between the test pictures, for each of several recipes, beside points spread evenly over the sphere."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def draw(frame: pd.DataFrame) -> Picture:
 
 
 def checks(frame: pd.DataFrame) -> list[Check]:
-    """Whether the time of both grows with the cube of the batch; what no backbone was run for is not measured."""
+    """Whether the time of both grows with the cube of the batch; claims that need a backbone are not measured."""
     first, second = frame["loss"].unique()[:2]
     largest = frame["batch_size"].max()
     device, threads = frame["device"].iloc[0], frame["threads"].iloc[0]

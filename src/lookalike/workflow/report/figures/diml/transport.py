@@ -1,4 +1,4 @@
-"""How DIML matches the locations of two pictures, and what the matching adds to the similarity of a pair."""
+"""DIML's matching between the locations of two pictures, and the similarity that it adds to a pair."""
 
 from __future__ import annotations
 

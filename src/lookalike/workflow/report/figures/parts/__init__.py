@@ -1,1 +1,1 @@
-"""What figures have in common."""
+"""Common parts of the figures: form, caption, style, panels and tiles, trends and networks."""

@@ -1,4 +1,4 @@
-"""The words beside a figure: what it shows, from which runs, and which of the papers' words on all figures hold.
+"""The words beside a figure: its content, its runs, and the verdicts on the papers' words about all figures.
 
 Verdicts of all figures are decided together, with one stated rate of false ones.
 """
@@ -22,7 +22,7 @@ OF_A_MEAN = {Verdict.HIGHER: Verdict.YES, Verdict.LOWER: Verdict.NO, Verdict.EQU
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a check.
+    """Verdict on a check, with the number and the interval behind it.
 
     Attributes:
         verdict: one of `lookalike.workflow.report.statistics.verdict.OF_FIGURES`.
@@ -80,7 +80,7 @@ def number(value: float) -> str:
 
 
 def told(name: str, entry: Figure, runs: Sequence[Run], scale: str) -> str:
-    """What is known of a figure before anything is decided, in Markdown.
+    """Markdown on a figure before anything is decided: title, picture, data and the paper's words.
 
     Args:
         name: of the figure, and of its PNG beside the page.

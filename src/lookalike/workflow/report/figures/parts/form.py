@@ -1,4 +1,4 @@
-"""What a figure is made of: a function that computes its data, one that draws them, one that checks what is claimed."""
+"""Parts of a figure: a function that computes its data, one that draws them, one that checks the claims."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class NoOptions(Model):
 
 @dataclass(frozen=True)
 class Figure:
-    """How one figure comes about.
+    """The functions behind one figure.
 
     Attributes:
         data: the runs and the options of the entry, a model of its own, to a tidy frame, one row per point.

@@ -64,11 +64,11 @@ class Pictures:
         return batches(images, places, seed=0, device=device)
 
     def shown(self, row: int) -> dict[str, Any]:
-        """What drawing one picture takes: its ``picture``, ``resize_px`` and ``crop_px``."""
+        """Columns for drawing one picture: its ``picture``, ``resize_px`` and ``crop_px``."""
         return {"picture": self.path(row), "resize_px": self.view.resize_px, "crop_px": self.view.crop_px}
 
     def objects(self, rows: Sequence[int]) -> Tensor | None:
-        """Where the object is in the cropped pictures, ``(n, H, W)`` bool: its mask, else its box; ``None`` without."""
+        """Region of the object in cropped pictures, ``(n, H, W)`` bool: its mask, else its box; ``None`` without."""
         if "mask" in self.rows:
             paths = [self.root / self.rows["mask"].iloc[row] for row in rows]
             images = Images(paths, self.view)
@@ -125,7 +125,7 @@ def read_trained(run: Run, kind: type[nn.Module]) -> tuple[nn.Module, View, torc
 def of_each(
     compute: Callable[[Tensor], Tensor], pictures: Pictures, rows: Sequence[int], device: torch.device
 ) -> Tensor:
-    """What ``compute`` makes of images ``(B, 3, H, W)``, for some rows, on the CPU."""
+    """Results of ``compute`` on images ``(B, 3, H, W)`` of some rows, on the CPU."""
     return torch.cat([compute(images).cpu() for images, _ in pictures.tensors(rows, device)])
 
 

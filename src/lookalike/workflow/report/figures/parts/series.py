@@ -67,17 +67,17 @@ def read_measured(runs: Sequence[Run], options: Measured) -> pd.DataFrame:
 
 
 def reported(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the last epoch, which is what pictures and verdicts are made of."""
+    """Rows of the last epoch, from which pictures and verdicts are made."""
     return frame[frame["checkpoint"] == REPORTED]
 
 
 def shown(dataset: str, published: str) -> str:
-    """Name of a data set over a panel: the published one, and what stands for it."""
+    """Name of a data set over a panel: the published one, and its stand-in."""
     return dataset if dataset == published else f"{published}: {dataset.removeprefix('figurines_')}"
 
 
 def widen(panel: Axes) -> None:
-    """Give an axis of percentages at least `SPAN` points around what it shows, of what percentages can be."""
+    """Give an axis of percentages at least `SPAN` points around its values, between 0 and `HIGHEST`."""
     low, high = panel.get_ylim()
     if high - low < SPAN:
         low = min(max(0.0, (low + high - SPAN) / 2), HIGHEST - SPAN)
@@ -116,7 +116,7 @@ def plot_means(
 
 @dataclass(frozen=True)
 class Lines:
-    """How such a picture is laid out; calling it draws a frame of `read_measured`.
+    """Layout of a picture with panels by data set and metric; calling it draws a frame of `read_measured`.
 
     Attributes:
         x: column that is varied.
@@ -184,7 +184,7 @@ def varied(frame: pd.DataFrame, name: str, names: Mapping[str, str]) -> pd.DataF
 
 @dataclass(frozen=True)
 class Panels:
-    """How such a picture is laid out; calling it draws a frame of `read_measured`.
+    """Layout of a picture with a panel per varied column; calling it draws a frame of `read_measured`.
 
     Attributes:
         axes: columns that are varied, with the labels of their axes.

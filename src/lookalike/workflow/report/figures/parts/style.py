@@ -1,4 +1,4 @@
-"""How all figures look: as wide as a column, no text below 7 points, series told apart without colour too."""
+"""Style of all figures: as wide as a column, no text below 7 points, series told apart without colour too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RANGE = re.compile(r"(?<=\d) to (?=\d)")  # of numbers, which stay on one line
 
 
 class Look(NamedTuple):
-    """What tells one series from the others."""
+    """Colour, marker and line that tell one series from the others."""
 
     colour: str
     marker: str
@@ -104,7 +104,7 @@ def legend_below(figure: Figure, axes: Axes, columns: int = 2) -> None:
 
 
 def entitle(figure: Figure, title: str, origin: str) -> None:
-    """Write above a picture what it shows and where from, so that it speaks for itself; it grows by these lines.
+    """Write title and origin above a picture, so that it speaks for itself; it grows by these lines.
 
     Args:
         figure: in constrained layout.

@@ -32,7 +32,7 @@ FADED = (60, 190)  # grey levels to which black and white of a picture under a m
 
 
 def cells(heat: Tensor, **about: Any) -> pd.DataFrame:
-    """Rows of a map ``(h, w)``: ``row, column, value``, and what it is about in each."""
+    """Rows of a map ``(h, w)``: ``row, column, value``, and the values of ``about`` in each."""
     grid = heat.detach().cpu().double().numpy()
     row, column = np.indices(grid.shape)
     return pd.DataFrame({**about, "row": row.ravel(), "column": column.ravel(), "value": grid.ravel()})
@@ -45,7 +45,7 @@ def grid(rows: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def photograph(rows: pd.DataFrame) -> NDArray[np.uint8]:
-    """What a model sees of a picture, as fine as the file has it, up to ``(TILE_PX, TILE_PX, 3)``.
+    """The part of a picture that a model sees, as fine as the file has it, up to ``(TILE_PX, TILE_PX, 3)``.
 
     Args:
         rows: a single one with ``picture, resize_px, crop_px``.
@@ -103,7 +103,7 @@ def map_colours() -> ListedColormap:
 
 
 def colour_bar(figure: Figure | SubFigure, axes: NDArray[Any]) -> None:
-    """Below tiles, what the colours of their maps mean."""
+    """Draw below tiles a bar with the meaning of their maps' colours."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 

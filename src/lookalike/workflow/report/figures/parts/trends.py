@@ -1,4 +1,4 @@
-"""What series of measurements say of a claim: one number per seed, above zero where the claim is so.
+"""Checks of a claim on series of measurements: one number per seed, above zero where the claim is so.
 
 What is said of several cases, such as a best value or a worst case, is decided by all of them, see
 `lookalike.workflow.report.statistics.cases`.
@@ -93,7 +93,7 @@ def best_within(values: Any, inside: Collection[Hashable], says: str, *, margin:
 
 
 def highest(values: Any) -> str:
-    """Where the mean of a `table` is highest."""
+    """The row of a `table` with the highest mean, in words."""
     means = values.mean(axis=1)
     return f"the highest mean, {means.max():.1f} %, is at {_named(means.idxmax())}"
 
@@ -121,7 +121,7 @@ def groups(frame: pd.DataFrame, by: list[str]) -> list[tuple[Any, pd.DataFrame]]
 
 
 def value_range(values: Any, metric: str, label: str) -> Check:
-    """By how much means vary over what is varied, and where they are highest; nothing is claimed."""
+    """Range of the means over the varied values, and the value with the highest; nothing is claimed."""
     means = values.mean(axis=1)
     says = f"{metric} varies by {means.max() - means.min():.1f} points; it is highest, {means.max():.1f} %, at "
     return Check(f"{says}{label} = {means.idxmax():g}", claimed=False)

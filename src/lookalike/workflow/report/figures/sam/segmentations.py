@@ -1,4 +1,4 @@
-"""Episodes of one-shot segmentation: query, supports, attention, what was found and what is true."""
+"""Episodes of one-shot segmentation: query, supports, attention, the regions found and the true ones."""
 
 from __future__ import annotations
 
