@@ -11,7 +11,7 @@ from inspect import isfunction
 project = "lookalike"
 author = "the lookalike authors"
 version = release = version_of("lookalike")
-extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/site/index"
 NOTICE = "src/lookalike/app/own/ready/NOTICE.md"
 RESULTS = ["results/reference/**.md", "results/benchmarks/*.md"]
@@ -20,6 +20,7 @@ html_theme = "furo"
 html_title = "lookalike"
 html_copy_source = False
 
+nb_execution_mode = "off"  # notebooks show what is committed with them
 myst_heading_anchors = 4  # links name headings, as where the repository is shown
 # Results and modules are found by their links, CSV is not coloured, a class may stand in its module and its package.
 suppress_warnings = ["toc.not_included", "misc.highlighting_failure", "ref.python"]
