@@ -15,10 +15,11 @@ extensions = ["myst_nb", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.
 root_doc = "docs/site/index"
 NOTICE = "src/lookalike/app/own/ready/NOTICE.md"
 RESULTS = ["results/reference/**.md", "results/benchmarks/*.md"]
-include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", NOTICE, *RESULTS]
+include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", "examples/*.ipynb", NOTICE, *RESULTS]
 html_theme = "furo"
 html_title = "lookalike"
 html_copy_source = False
+html_static_path, html_css_files = ["static"], ["notebooks.css"]
 
 nb_execution_mode = "off"  # notebooks show what is committed with them
 myst_heading_anchors = 4  # links name headings, as where the repository is shown
