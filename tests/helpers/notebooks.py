@@ -33,7 +33,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
 
 
 def shown(cell: nbformat.NotebookNode) -> str:
-    """What a cell printed and the text of what it showed, pictures left out."""
+    """Text that a cell printed or showed, pictures left out."""
     texts = [
         output["text"] if output["output_type"] == "stream" else output.get("data", {}).get("text/plain", "")
         for output in cell.get("outputs", [])
