@@ -1,4 +1,4 @@
-"""Drawings of small products: coffee maker, fan, kettle, mug, stapler and toaster."""
+"""How small products are drawn: coffee maker, fan, kettle, mug, stapler and toaster."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Body:
 
     @property
     def belt(self) -> float:
-        """Height of the lower edge of the windows, or of the parts above the doors."""
+        """Height of the lower edge of the windows, or of what is above the doors."""
         return max(y for _, y in self.lower if y < -0.5)
 
     @property
@@ -45,7 +45,7 @@ class Body:
 
     @property
     def stern(self) -> tuple[float, float]:
-        """Place of a spoiler: the end of the roof where the cabin reaches the tail, else the end of the deck."""
+        """Where a spoiler sits: the end of the roof where the cabin reaches the tail, else the end of the deck."""
         reaches_tail = self.cabin[0][0] < -0.88 and self.top < -0.85
         return (self.cabin[1][0], self.top) if reaches_tail else (-0.94, min(y for x, y in self.lower if x < -0.9))
 

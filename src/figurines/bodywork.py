@@ -1,4 +1,4 @@
-"""Drawings of cars: the traits on a body."""
+"""How cars are drawn: the traits on a body."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _doors(figure: Figure, body: Body, traits: Traits, paint: Colour) -> None:
 
 
 def _make(figure: Figure, body: Body, traits: Traits, paint: Colour) -> None:
-    """Draw the common marks of a make: side line, lamps and badge."""
+    """What the models of a make share: line, lamps and badge."""
     if traits["side line"] == "crease":
         figure.trace([(-0.94, body.belt + 0.12), (0.94, body.belt + 0.12)], 0.025, darker(paint, 0.35))
     elif traits["side line"] == "chrome":

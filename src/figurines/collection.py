@@ -1,4 +1,4 @@
-"""Content of a layout: the species of a data set and their pictures."""
+"""What a layout writes: the species of a data set and their pictures."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SUPERSAMPLING = 3
 
 @dataclass(frozen=True)
 class Pose:
-    """Place, size and turn of a figure in a picture.
+    """Where and how a figure stands in a picture.
 
     Attributes:
         centre: centre of the figure's frame, in pixels of the picture.
@@ -84,7 +84,7 @@ class Figure:
         self._shapes.append(_Shape(points(line), width, colour, is_part=False))
 
     def frame(self, left: float, top: float, right: float, bottom: float) -> None:
-        """Set the box that a pose fits to the picture, in place of the silhouette's bounding box."""
+        """Set what a pose fits to the picture, in place of the silhouette's bounding box."""
         self._frame = rectangle(left, top, right, bottom)
 
     def mark(self, name: str, point: ArrayLike) -> None:

@@ -1,4 +1,4 @@
-"""Drawings of large products: bicycle, cabinet, chair, lamp, sofa and table."""
+"""How large products are drawn: bicycle, cabinet, chair, lamp, sofa and table."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ CLASSES = tuple(
 
 
 def species(train_classes: int, test_classes: int, _rng: np.random.Generator) -> list[Species]:
-    """The first classes, in VOC's order; training and testing are a matter of the fold, not of the class.
+    """The first classes, in VOC's order; what trains and what tests is a matter of the fold, not of the class.
 
     Raises:
         ValueError: if there are more than twenty.

@@ -1,4 +1,4 @@
-"""Obstacles in front of a figure: pole, twig, bush or card."""
+"""What stands in front of a figure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OBSTACLES: dict[str, Callable[[int, int, Rng], Obstacle]] = {
 
 
 def occlude(canvas: Image.Image, mask: Image.Image, kind: str, rng: Rng) -> None:
-    """Put an obstacle in front of everything, in place, and take the pixels that it covers out of the mask."""
+    """Puts an obstacle in front of everything, in place, and takes what it covers out of the mask."""
     outlines, colour = OBSTACLES[kind](*canvas.size, rng)
     on_canvas, on_mask = ImageDraw.Draw(canvas), ImageDraw.Draw(mask)
     for outline in outlines:

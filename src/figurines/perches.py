@@ -1,4 +1,4 @@
-"""Perches of a figure: branch, trunk, ground or water. All draw on the canvas in place."""
+"""What a figure stands on: branch, trunk, ground or water. All draw on the canvas in place."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Nuisance:
-    """Variation of the pictures of one species; sizes relative to the shorter side, angles in degrees.
+    """How much the pictures of one species vary; sizes relative to the shorter side, angles in degrees.
 
     Attributes:
         extent: smallest and largest size of the figure.

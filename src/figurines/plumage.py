@@ -1,4 +1,4 @@
-"""Drawings of birds: the traits on the build of a family."""
+"""How birds are drawn: the traits on the build of a family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data sets: their subjects, their layouts, and their numbers of classes and pictures."""
+"""The data sets: what they show, in which layout, and how many classes and pictures they have."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def picture(kind: Species, nth: int, rng: Rng, nuisance: Nuisance) -> Scene:
 
 
 def edges(classes: Labels) -> NDArray[np.bool_]:
-    """Mask of the pixels that show more than one class, in themselves or their rims.
+    """Where a pixel or its rim shows more than one class.
 
     Args:
         classes: ``(SUPERSAMPLING * H, SUPERSAMPLING * W)``, of a canvas.

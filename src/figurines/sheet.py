@@ -1,4 +1,4 @@
-"""A sheet of sample pictures of a preset."""
+"""A sheet of pictures that shows what a preset looks like."""
 
 from __future__ import annotations
 

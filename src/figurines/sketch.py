@@ -1,4 +1,4 @@
-"""Common parts of drawn household things: shell, coat, handle and feet in the style that the traits prescribe."""
+"""What the drawings of household things share: shell, coat, handle and feet in the style that the traits prescribe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings of people in garments: the person, and the garment on it.
+"""How people in garments are drawn: the person, and the garment on it.
 
 The waist is ``y = 0``, the shoulders are at -0.42, the feet at 1.14.
 """

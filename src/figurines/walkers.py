@@ -1,4 +1,4 @@
-"""Drawings of passers-by: someone who walks towards the camera or away from it, small and seen whole.
+"""How passers-by are drawn: someone who walks towards the camera or away from it, small and seen whole.
 
 The top of the head is ``y = -1``, the waist ``y = 0``, the soles are at ``y = 1``. Only what a picture of 96 x 32
 pixels can show is drawn, and all of it shows from the front and from behind.

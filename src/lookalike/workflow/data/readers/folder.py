@@ -70,7 +70,7 @@ def folders(folder: Path) -> list[Path]:
 
 
 class _Tree:
-    """Files and folders below a root that are neither junk, nor hidden, nor ignored.
+    """What is seen of the files below a root: neither junk, nor hidden, nor ignored.
 
     Attributes:
         others: files that are no pictures by their names.
