@@ -11,7 +11,7 @@ from inspect import isfunction
 project = "lookalike"
 author = "the lookalike authors"
 version = release = version_of("lookalike")
-extensions = ["myst_nb", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "docs/site/index"
 NOTICE = "src/lookalike/app/own/ready/NOTICE.md"
 RESULTS = ["results/reference/**.md", "results/benchmarks/*.md"]
