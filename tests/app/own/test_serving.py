@@ -88,6 +88,14 @@ def test_a_search_finds_what_the_gallery_finds_and_explains_it(folder, port):
     assert [(each["explanation"], each["part"]) for each in plain] == [(None, None)] * 4
 
 
+def test_a_picture_of_the_folder_does_not_find_itself(folder, port):
+    path = folder / "pictures" / "even" / "004.png"
+    hits = call(port, "/search?top=4", path.read_bytes())[2]["hits"]
+    others = call(port, f"/search?top=3&without={hits[0]['number']}", path.read_bytes())[2]["hits"]
+    assert [each["picture"] for each in others] == [each["picture"] for each in hits[1:]]
+    assert call(port, "/search?without=99999", path.read_bytes())[0] == 404
+
+
 def test_a_search_is_kept_to_a_folder_and_asks_another_model_by_another_way(folder, port):
     path = folder / "pictures" / "even" / "004.png"
     _, _, found = call(port, "/search?below=odd&top=50", path.read_bytes())
@@ -315,6 +323,11 @@ def test_the_page_finds_explains_and_filters_in_a_browser(folder, port):
             page.click("#close")
             page.run("const e = document.querySelector('#below'); e.value = 'odd'; e.onchange()")
             page.wait("document.querySelectorAll('#found .open:not(:disabled)').length === 6")
+            page.click("#samples button:nth-child(3)")
+            page.wait("document.querySelector('#asked span').textContent === 'even/004.png'")
+            page.wait("document.querySelectorAll('#found .open:not(:disabled)').length === 6")
+            page.run("{ const e = document.querySelector('#below'); e.value = ''; e.onchange() }")
+            page.wait("document.querySelectorAll('#found .open:not(:disabled)').length === 11")
             page.run("document.querySelector('#look').click()")
             page.wait("document.querySelectorAll('#doubtful h3').length === 4")
             assert page.run("document.documentElement.scrollWidth <= innerWidth")

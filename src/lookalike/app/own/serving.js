@@ -2,7 +2,7 @@
 "use strict";
 
 const QUERY = "\0query";  // no name of a file
-const asked = {file: null, name: "", turn: 0, address: ""};
+const asked = {file: null, name: "", number: null, turn: 0, address: ""};  // a number where it is one of the folder
 const value = id => part(id).value;
 
 async function answer(address, options) {
@@ -32,6 +32,7 @@ async function showWays() {
 function send(why) {
   const words = {model: value("model"), way: value("way"), top: value("top"), why};
   if (value("below")) words.below = value("below");
+  if (asked.number !== null) words.without = asked.number;
   return answer(`search?${new URLSearchParams(words)}`, {method: "POST", body: asked.file, headers: {"Content-Type": "application/octet-stream"}});
 }
 
@@ -55,8 +56,8 @@ async function search() {
 
 const told = found => `${found.hits.length} of ${found.pictures.toLocaleString("en")} pictures by ${found.measure}${found.measure === "distance" ? ", smallest first" : ""}, found in ${Math.round(found.milliseconds)} ms`;
 
-function ask(file, name) {
-  Object.assign(asked, {file, name});
+function ask(file, name, number = null) {
+  Object.assign(asked, {file, name, number});
   URL.revokeObjectURL(asked.address);
   asked.address = URL.createObjectURL(file);
   part("asked").hidden = false;
@@ -86,7 +87,7 @@ async function askNumber(named) {
   const file = await (await fetch(`pictures/${named.number}`)).blob();
   part("asked").hidden = false;
   part("asked").scrollIntoView({block: "nearest"});
-  return ask(file, named.picture);
+  return ask(file, named.picture, named.number);
 }
 
 function links(named) {

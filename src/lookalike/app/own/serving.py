@@ -196,7 +196,15 @@ class Service:
             return self._galleries[key]
 
     def search(
-        self, data: bytes, *, model: str | None, way: str | None, below: str | None, top: int, why: bool
+        self,
+        data: bytes,
+        *,
+        model: str | None,
+        way: str | None,
+        below: str | None,
+        top: int,
+        why: bool,
+        without: int | None,
     ) -> Found:
         """Pictures that look most like that of some bytes; arguments as `application` documents them.
 
@@ -204,10 +212,12 @@ class Service:
             ValueError: if it is no picture that is decoded, or for a name that is not known.
         """
         gallery = self.gallery(model, way, below)
+        own = None if without is None else self.path(without)
         with self._one:
             started = time.perf_counter()
             picture, measure = read_sent(data), WAYS[gallery.way]
-            hits = gallery.search_picture(picture, top)
+            more = gallery.search_picture(picture, top + (own is not None))
+            hits = [hit for hit in more if hit.path != own][:top]
             paths = [hit.path for hit in hits]
             explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
             took = time.perf_counter() - started
@@ -315,10 +325,11 @@ def application(service: Service, token: str = "") -> FastAPI:
         below: Annotated[str | None, Query(description="folder of /about that the search is kept to")] = None,
         top: Annotated[int, Query(ge=1, le=100, description="pictures that are found")] = 12,
         why: Annotated[bool, Query(description="explain each")] = False,
+        without: Annotated[int | None, Query(description="number of a picture that is left out: the query")] = None,
     ) -> Found:
         """What looks most like the picture that is sent as the body, as it is: no form, no name."""
         body = await _body(request)
-        found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why)
+        found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why, without=without)
         return await run_in_threadpool(found)
 
     @app.get("/doubtful", responses={422: REFUSED[422]})
