@@ -158,7 +158,7 @@ def test_a_broken_split_is_a_fault_beside_what_others_list(project, capsys, cont
 @pytest.mark.parametrize("name", ["nowhere", "params", "results"])
 def test_what_is_no_folder_of_results_is_refused(project, capsys, name):
     assert main(["verify", name]) == 2
-    assert "is no folder below results/" in capsys.readouterr().err
+    assert "is no folder below results/; there are results/" in capsys.readouterr().err
 
 
 def test_a_record_says_how_its_file_was_made(project):

@@ -102,7 +102,9 @@ def parser() -> argparse.ArgumentParser:
         )
         action.set_defaults(run=_on_data, what=name)
     text = "read every result again: is it what its stage left, by the record beside it; exit status 1 if one is not"
-    action = groups.add_parser("verify", help=text, description=text, epilog=f"{EXAMPLE}lookalike verify results/mini")
+    action = groups.add_parser(
+        "verify", help=text, description=text, epilog=f"{EXAMPLE}lookalike verify results/reference/birds"
+    )
     action.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="results/<scale>; all if left out")
     action.set_defaults(run=_on_verify)
     text = "what a call of Snakemake will run, how long that takes and how much disk it needs; starts nothing"

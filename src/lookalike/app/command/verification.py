@@ -50,7 +50,8 @@ def print_verification(folders: Iterable[Path]) -> int:
     folders = list(folders)
     for folder in folders:
         if not folder.is_dir() or RESULTS not in folder.resolve().parts[:-1]:
-            raise ValueError(f"{folder} is no folder below {RESULTS}/, such as {RESULTS}/mini")
+            there = ", ".join(str(each.relative_to(project_root())) for each in every)
+            raise ValueError(f"{folder} is no folder below {RESULTS}/; there are {there}")
     for folder in folders or every:
         right = 0
         if folder.resolve().parent.name == COMMITTED:

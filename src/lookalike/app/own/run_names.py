@@ -14,7 +14,7 @@ from lookalike.base.paths import project_root
 from lookalike.methods.method import FITTED
 from lookalike.workflow.plan.origin import rebuilding_options
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.plan.results import REFERENCE, result_file
+from lookalike.workflow.plan.results import REFERENCE, committed_call, result_file
 from lookalike.workflow.plan.scales import scale_and_selection
 from lookalike.workflow.settings.call import configuration
 
@@ -162,6 +162,8 @@ class Names:
         if name is not None:
             scale, selection = scale_and_selection(name)
             if scale != config.get("name", config["scale"]):
+                config = committed_call(scale) or {}
+            if not config:
                 scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
                 require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
                 config = configuration(scale, [])

@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lookalike.base.files import read_json, replacing
+from lookalike.base.files import replacing
 from lookalike.base.paths import project_root
 from lookalike.base.text import counted
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.plan.results import CALL, REFERENCE
+from lookalike.workflow.plan.results import REFERENCE, committed_call
 from lookalike.workflow.plan.reuse import EQUAL_CODE, OF_CODE, Equal, differs, read_equal
 from lookalike.workflow.running.records import decided_by
 from lookalike.workflow.running.versions import commit, has_changes
-from lookalike.workflow.settings.call import configuration
 
 WITHOUT_FILES = ("settings", "reads")  # what else decides metrics and can be told without pictures and weights
 
@@ -42,22 +41,22 @@ def other_code() -> list[Other]:
     Raises:
         ValueError: as `Plan`, for parameter files that a call would refuse.
     """
-    calls = sorted((project_root() / REFERENCE).glob(f"*/{CALL}"))
-    told = [call for call in calls if {"metrics", "rates"} & {each.name for each in call.parent.iterdir()}]
-    return sorted({other for call in told for other in _others(call)})
+    numbers = [file for kind in ("metrics", "rates") for file in (project_root() / REFERENCE).glob(f"*/{kind}")]
+    return sorted({other for folder in {file.parent for file in numbers} for other in _others(folder)})
 
 
-def _others(call: Path) -> Iterator[Other]:
-    said_of_call = read_json(call)
-    overlays = [project_root() / name for name in said_of_call.get("overlays", [])]
-    inputs = Inputs(Plan(configuration(said_of_call.get("scale"), overlays)))
-    for file in sorted((call.parent / "metrics").glob("*/*/seed*.json")):
+def _others(folder: Path) -> Iterator[Other]:
+    config = committed_call(folder.name)
+    if config is None:
+        return
+    inputs = Inputs(Plan(config))
+    for file in sorted((folder / "metrics").glob("*/*/seed*.json")):
         recipe, dataset = file.parts[-3:-1]
         said, today = decided_by(file), inputs.today(recipe, dataset, int(file.stem.removeprefix("seed")))
         if not differs(said, {key: today[key] for key in WITHOUT_FILES}):
             changed = [key for key in OF_CODE if said.get(key, today[key]) != today[key]]
             yield from (Other(recipe, said[key], today[key]) for key in changed)
-    for file in sorted((call.parent / "rates").glob("*/*.csv")):
+    for file in sorted((folder / "rates").glob("*/*.csv")):
         today_code = inputs.training_code(file.parent.name, file.name.split(".")[0])
         said_codes = {row["code"] for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines())}
         yield from (Other(file.parent.name, code, today_code) for code in said_codes - {today_code})

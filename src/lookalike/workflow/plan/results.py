@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lookalike.base.files import read_json
+from lookalike.base.paths import project_root
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.timings import timing_pattern
+from lookalike.workflow.settings.call import configuration
+from lookalike.workflow.settings.layers import Tree
 
 REFERENCE = "results/reference"
 CALL = "call.json"  # beside committed results, the scale or the overlays that they were made with
@@ -29,6 +33,19 @@ class Stored(NamedTuple):
     recipe: str
     dataset: str
     seed: int
+
+
+def committed_call(scale: str) -> Tree | None:
+    """Configuration of the call whose results are committed, ``None`` of a scale without any.
+
+    Raises:
+        ValueError: as `lookalike.workflow.settings.call.configuration`.
+    """
+    call = project_root() / REFERENCE / scale / CALL
+    if not call.is_file():
+        return None
+    said = read_json(call)
+    return configuration(said.get("scale"), [project_root() / name for name in said.get("overlays", [])])
 
 
 def training_of(plan: Plan, recipe: str, dataset: str, seed: int) -> Stored:

@@ -152,7 +152,10 @@ def dataset_names() -> list[str]:
 
 
 def _others(path: Path) -> str:
-    """The files that are there, the nearest first."""
+    """The files that are there, the nearest first; where an overlay has the name of a scale, how it is given."""
+    overlay = path.parent.parent / "overlays" / path.name
+    if path.parent.name == "scales" and overlay.is_file():
+        return f"; {path.stem} is an overlay, which --configfile params/overlays/{path.name} gives"
     names = sorted(file.stem for file in path.parent.glob("*.yaml"))
     near = difflib.get_close_matches(path.stem, names, n=1, cutoff=0)
     return f", did you mean {near[0]!r}? Known: {', '.join(names)}" if near else ""
