@@ -156,6 +156,6 @@ def test_a_new_data_set_needs_no_line_beside_its_file_and_its_scale(project):
     done = project.run("--cores 1 --config scale=ci -- data/splits/aviary.csv")
     assert done.returncode == 0, done.stderr
     assert (project.root / "data/splits/aviary.csv").is_file()
-    assert "  aviary: {code: src/figurines}\n" in (project.root / "params/stages.yaml").read_text()
+    assert "drawn:\n  - aviary\n" in (project.root / "params/stages.yaml").read_text()
     log = (project.root / "logs/ci/download/aviary.log").read_text()
     assert "params/stages.yaml is written anew" in log

@@ -57,8 +57,8 @@ def clones(tmp_path, remote):
 def assert_the_second_has_what_the_first_made(first, second):
     run(first, "snakemake", "--cores", "1", SPLIT)
     assert run(first, "git", "status", "--porcelain").strip() == "", "the committed dvc.lock is not what came out"
-    run(first, "dvc", "push", "--quiet", "split@figurines_people", "download@figurines_people")
-    run(second, "dvc", "pull", "--quiet", "split@figurines_people", "download@figurines_people")
+    run(first, "dvc", "push", "--quiet", "split@figurines_people", "draw@figurines_people")
+    run(second, "dvc", "pull", "--quiet", "split@figurines_people", "draw@figurines_people")
 
     assert (first / SPLIT).read_bytes() == (second / SPLIT).read_bytes()
     target = "results/mini/metrics/pcb/figurines_people/seed0.json"

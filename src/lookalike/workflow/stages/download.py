@@ -27,7 +27,6 @@ from lookalike.workflow.settings.layers import Tree, canonical
 from lookalike.workflow.settings.sources.code import code_digest
 
 STAGES = "params/stages.yaml"  # which dvc.yaml reads
-DRAWING, FETCHING = "src/figurines", "src/lookalike/workflow/data/download.py"
 
 
 def download(dataset: str, *, config: Tree, archives: str, threads: int = 1) -> None:
@@ -40,7 +39,8 @@ def download(dataset: str, *, config: Tree, archives: str, threads: int = 1) -> 
     if wanted.own:
         obtain(wanted.about, Path(wanted.root), Path(archives), Path(wanted.record), processes=threads)
     else:
-        of_dvc("download", dataset, [wanted.record], archives=archives, processes=threads)
+        stage = "draw" if wanted.about.generator else "download"
+        of_dvc(stage, dataset, [wanted.record], archives=archives, processes=threads)
 
 
 def of_dvc(stage: str, name: str, outputs: list[str], *, archives: str, processes: int = 1) -> None:
@@ -53,12 +53,17 @@ def of_dvc(stage: str, name: str, outputs: list[str], *, archives: str, processe
 
 
 def stages() -> str:
-    """Text of `STAGES`: the data sets of the project by name, each with the code that gets it."""
-    lines = ["# Of dvc.yaml, from params/datasets: a call that gets data writes what is missing.", "datasets:"]
-    for name in dataset_names():
-        specification = read(f"params/datasets/{name}.yaml", Dataset)
-        if not specification.one_of:
-            lines.append(f"  {name}: {{code: {DRAWING if specification.generator else FETCHING}}}")
+    """Text of `STAGES`: the data sets of the project, each in the list of the stage that gets it."""
+    told = {name: read(f"params/datasets/{name}.yaml", Dataset) for name in dataset_names()}
+    named = {name: about for name, about in told.items() if not about.one_of}
+    lists = {
+        "drawn": [name for name, about in named.items() if about.generator],
+        "downloaded": [name for name, about in named.items() if not about.generator],
+        "datasets": [*named],
+    }
+    lines = ["# Of dvc.yaml, from params/datasets: a call that gets data writes what is missing."]
+    for key, names in lists.items():
+        lines += [f"{key}:" if names else f"{key}: []", *(f"  - {name}" for name in names)]
     return "\n".join([*lines, ""])
 
 
