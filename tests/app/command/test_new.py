@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -38,6 +39,13 @@ def test_two_of_each_kind_are_planned_by_the_lines_that_are_printed(checkout, ca
             assert all((checkout.root / each.partition(": ")[2]).is_file() for each in told[:-1])
             planned = call(checkout, line.removeprefix("snakemake").replace("--cores all", "-n --cores 2"))
             assert re.search(rf"(Train|Split) {name}", planned)
+
+
+def test_imports_are_in_order_whatever_the_name(checkout):
+    shutil.copy(ROOT / "pyproject.toml", checkout.root)
+    for kind, name in (("loss", "aside"), ("method", "yonder")):
+        assert main(["new", kind, name]) == 0
+    subprocess.run(["ruff", "check", "--quiet", "--select", "I", "src"], check=True)
 
 
 def test_each_form_of_a_name_is_taken_and_no_other_word():

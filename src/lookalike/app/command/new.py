@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import keyword
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -74,6 +76,11 @@ def print_new(kind: str, name: str) -> None:
             else:
                 write_text(root / file, before)
         raise
+    if (ruff := shutil.which("ruff")) and (
+        root / "pyproject.toml"
+    ).is_file():  # the page's lines are in order for the page's names
+        python = [file for file in written if file.endswith(".py")]
+        subprocess.run([ruff, "check", "--quiet", "--select", "I", "--fix", *python], cwd=root, check=False)
     for file, before in written.items():
         print(f"{'changed' if before else 'written'}: {file}")
     print(f"what it says is a sample: {PAGE}, *{asked.heading}*; to try it:")

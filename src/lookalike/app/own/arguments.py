@@ -48,7 +48,7 @@ def add_commands(groups: Any) -> None:
         "search",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike search untrained:squeezenet1_1 groceries:Lemon/0.jpg --out lemons.html",
+        epilog=f"{EXAMPLE}lookalike search untrained:squeezenet1_1 groceries:Lemon/0.jpg --in groceries:",
     )
     search.add_argument("model", metavar="RUN", help="the model that sees the pictures")
     search.add_argument("query", metavar="QUERY", help="a picture, or a folder of them")
