@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 from lookalike.app.command import parser
-from lookalike.app.own.arguments import EXAMPLE
 from lookalike.losses import LOSSES
 from lookalike.methods import METHODS
 from lookalike.workflow.plan.checks import SUPPLIED
@@ -80,7 +79,7 @@ def commands(group: argparse.ArgumentParser) -> Iterator[str]:
         for each in group._actions
         if "--help" not in each.option_strings
     ]
-    example = f"{EXAMPLE}`{str(group.epilog).removeprefix(EXAMPLE)}`"
+    example = re.sub("(?<=^Example: ).*", r"`\g<0>`", group.epilog or "")
     text = f"{_sentence(group.description or '')}\n\n`{usage}`\n\n{example}\n\n"
     yield f"### {group.prog}\n\n{text}{table(('argument', ''), rows)}"
 

@@ -34,6 +34,15 @@ def test_committed_metrics_are_read_where_none_are_made_here(results):
     assert runs[2].file("metrics") == committed / made.replace("1", "2")
 
 
+def test_a_file_of_committed_results_means_a_run_under_the_overlays_that_they_were_made_with(results):
+    committed = results.parent / "reference" / "birds"
+    committed.mkdir(parents=True)
+    (committed / "call.json").write_text('{"overlays": ["params/overlays/birds.yaml"]}')
+    (run,) = Names(None).runs("results/reference/birds/metrics/margin_diml/cub100/seed2.json")
+    assert (run.recipe, run.dataset, run.seed) == ("margin_diml", "cub100", 2)
+    assert run.call("metrics").endswith("--configfile params/overlays/birds.yaml` makes it")
+
+
 def test_a_row_means_all_its_data_sets_or_the_one_it_names(results):
     birds = [("margin", "figurines_birds", 0), ("margin", "figurines_birds", 1)]
     assert found("tried:Margin") == [*birds, ("margin", "figurines_vehicles", 0)]

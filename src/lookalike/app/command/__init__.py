@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import lookalike
-from lookalike.app.own.arguments import EXAMPLE, OVERLAY, add_commands
+from lookalike.app.own.arguments import OVERLAY, add_commands
 from lookalike.base.checks import require_known, workflow_extra
 from lookalike.base.paths import project_or_here, project_root
 from lookalike.base.text import error_line
@@ -46,14 +46,14 @@ class _Help(argparse.HelpFormatter):
     """Leaves an example in one line, so that it can be copied."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if text.startswith(EXAMPLE) else super()._fill_text(text, width, indent)
+        return text if text.startswith("Example: ") else super()._fill_text(text, width, indent)
 
 
 class _Parser(argparse.ArgumentParser):
     """Refuses in one line, with the typed word and the known one nearest to it."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_Help, **options)
+    def __init__(self, *, example: str = "", **options: Any) -> None:
+        super().__init__(formatter_class=_Help, epilog=example and f"Example: {example}", **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does it, but that nothing stays unknown."""
@@ -93,8 +93,7 @@ def parser() -> argparse.ArgumentParser:
         ("status", "per data set: found where, verified or not, size, licence, what to do"),
         ("verify", "read every archive and every unpacked file again; exit status 1 if there is a fault"),
     ):
-        example = f"{EXAMPLE}lookalike data {name} cub"
-        action = data.add_parser(name, help=text, description=text, epilog=example)
+        action = data.add_parser(name, help=text, description=text, example=f"lookalike data {name} cub")
         action.add_argument("datasets", nargs="*", help="names in params/datasets; all if left out")
         action.add_argument("--data", type=Path, help="folder of unpacked data (data)")
         action.add_argument(
@@ -103,12 +102,12 @@ def parser() -> argparse.ArgumentParser:
         action.set_defaults(run=_on_data, what=name)
     text = "read every result again: is it what its stage left, by the record beside it; exit status 1 if one is not"
     action = groups.add_parser(
-        "verify", help=text, description=text, epilog=f"{EXAMPLE}lookalike verify results/reference/birds"
+        "verify", help=text, description=text, example="lookalike verify results/reference/birds"
     )
     action.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="results/<scale>; all if left out")
     action.set_defaults(run=_on_verify)
     text = "what a call of Snakemake will run, how long that takes and how much disk it needs; starts nothing"
-    action = groups.add_parser("plan", help=text, description=text, epilog=f"{EXAMPLE}lookalike plan --scale paper")
+    action = groups.add_parser("plan", help=text, description=text, example="lookalike plan --scale paper")
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
     action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     action.add_argument("--seeds", nargs="+", help="seeds of every run (seeds of params/config.yaml)")
@@ -124,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
         "measure steps and searches of each kind of training on this device, and keep them in params/cards for `plan`"
     )
     action = groups.add_parser(
-        "measure", help=text, description=text, epilog=f"{EXAMPLE}lookalike measure data/cub/CUB_200_2011/images"
+        "measure", help=text, description=text, example="lookalike measure data/cub/CUB_200_2011/images"
     )
     action.add_argument("pictures", type=Path, help="folder with a folder of pictures per class, such as CUB's images/")
     action.add_argument("--scale", default="paper", help="name in params/scales (paper)")
@@ -133,7 +132,7 @@ def parser() -> argparse.ArgumentParser:
     action.set_defaults(run=_on_measure)
     text = "a recipe as it applies to a data set, as YAML, each value with the file and the key that state it"
     action = groups.add_parser(
-        "show", help=text, description=text, epilog=f"{EXAMPLE}lookalike show compared_margin@figurines_birds"
+        "show", help=text, description=text, example="lookalike show compared_margin@figurines_birds"
     )
     action.add_argument("recipe", metavar="RECIPE@DATASET", help="a recipe, or a point of a sweep, on a data set")
     action.add_argument("--against", metavar="RECIPE[@DATASET]", help="print only what differs from this one")
@@ -149,7 +148,7 @@ def parser() -> argparse.ArgumentParser:
         "compare",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike compare methods:Margin 'methods:Margin + DIML'",
+        example="lookalike compare methods:Margin 'methods:Margin + DIML'",
     )
     action.add_argument("runs", nargs=2, metavar="RUN", help="without a seed all seeds that are there")
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
@@ -163,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
     action.add_argument("--all", action="store_true", help="print also what is equal; a * marks what differs")
     action.set_defaults(run=_on_compare)
     text = "begin a loss, a method or a data set of your own: the files and lines of docs/adding.md"
-    action = groups.add_parser("new", help=text, description=text, epilog=f"{EXAMPLE}lookalike new loss my_loss")
+    action = groups.add_parser("new", help=text, description=text, example="lookalike new loss my_loss")
     action.add_argument("kind", choices=("loss", "method", "dataset"), help="loss, method or dataset")
     action.add_argument("name", metavar="NAME", help="small letters, digits and underscores")
     action.set_defaults(run=_on_new)
@@ -176,7 +175,7 @@ def parser() -> argparse.ArgumentParser:
         "sync",
         help=text,
         description=f"{text}; runs that are there are left alone.",
-        epilog=f"{EXAMPLE}lookalike track sync",
+        example="lookalike track sync",
     )
     action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
     action.set_defaults(run=_on_sync)

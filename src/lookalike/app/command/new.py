@@ -76,9 +76,8 @@ def print_new(kind: str, name: str) -> None:
             else:
                 write_text(root / file, before)
         raise
-    if (ruff := shutil.which("ruff")) and (
-        root / "pyproject.toml"
-    ).is_file():  # the page's lines are in order for the page's names
+    ruff = shutil.which("ruff")
+    if ruff and (root / "pyproject.toml").is_file():  # the page's imports are in order for the page's names
         python = [file for file in written if file.endswith(".py")]
         subprocess.run([ruff, "check", "--quiet", "--select", "I", "--fix", *python], cwd=root, check=False)
     for file, before in written.items():

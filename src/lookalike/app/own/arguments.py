@@ -32,7 +32,6 @@ METHODS = ("activation", "structure", "attention", "gradient", "class_agnostic",
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt")  # endings of files that torch writes
 _EXAMPLE = "is NAME=FILE, such as squeezenet1_1=weights/squeezenet1_1.pth"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-EXAMPLE = "Example: "  # of what a command's help ends with
 OVERLAY = "overlay with own data; given again, the next is laid over it, as Snakemake does with several files"
 
 
@@ -48,7 +47,7 @@ def add_commands(groups: Any) -> None:
         "search",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike search untrained:squeezenet1_1 groceries:Lemon/0.jpg --in groceries:",
+        example="lookalike search untrained:squeezenet1_1 groceries:Lemon/0.jpg --in groceries:",
     )
     search.add_argument("model", metavar="RUN", help="the model that sees the pictures")
     search.add_argument("query", metavar="QUERY", help="a picture, or a folder of them")
@@ -64,7 +63,7 @@ def add_commands(groups: Any) -> None:
         "explain",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike explain untrained:squeezenet1_1 groceries:Lemon/0.jpg groceries:Lemon/1.jpg",
+        example="lookalike explain untrained:squeezenet1_1 groceries:Lemon/0.jpg groceries:Lemon/1.jpg",
     )
     explain.add_argument("model", metavar="RUN", help="the model that sees the pictures")
     explain.add_argument("pictures", nargs="+", metavar="PICTURE", help="query and match")
@@ -76,7 +75,7 @@ def add_commands(groups: Any) -> None:
         "export",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike export untrained:squeezenet1_1 --in groceries: --to service",
+        example="lookalike export untrained:squeezenet1_1 --in groceries: --to service",
     )
     export.add_argument("model", metavar="RUN", help="the model that is written")
     export.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new folder")
@@ -84,9 +83,7 @@ def add_commands(groups: Any) -> None:
     export.add_argument("--index", type=Path, metavar="FOLDER", help="where indexes are kept (data/indexes)")
     export.set_defaults(run=_on_export)
     text = "a page in the browser that searches a folder: matches with reasons, copies, outliers; the same as JSON"
-    serve = groups.add_parser(
-        "serve", help=text, description=f"{text}. {means}", epilog=f"{EXAMPLE}lookalike serve groceries:"
-    )
+    serve = groups.add_parser("serve", help=text, description=f"{text}. {means}", example="lookalike serve groceries:")
     serve.add_argument("folder", metavar="FOLDER", help="of pictures")
     serve.add_argument(
         "--model", action="append", metavar="RUN", help=f"that sees them; may be given again ({UNTRAINED}squeezenet1_1)"
@@ -102,7 +99,7 @@ def add_commands(groups: Any) -> None:
         "fit",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike fit groceries: --out fitted.safetensors",
+        example="lookalike fit groceries: --out fitted.safetensors",
     )
     fit.add_argument("folder", metavar="FOLDER", help="with a folder of pictures per class")
     fit.add_argument(
@@ -130,7 +127,7 @@ def add_commands(groups: Any) -> None:
         "recommend",
         help=text,
         description=f"{text}. {means}",
-        epilog=f"{EXAMPLE}lookalike recommend groceries: --hours 0.1",
+        example="lookalike recommend groceries: --hours 0.1",
     )
     recommend.add_argument("folder", metavar="FOLDER", help="with a folder of pictures per class")
     recommend.add_argument("--hours", type=float, default=0.5, help="that it may take (0.5)")

@@ -17,6 +17,7 @@ from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import REFERENCE, committed_call, result_file
 from lookalike.workflow.plan.scales import scale_and_selection
 from lookalike.workflow.settings.call import configuration
+from lookalike.workflow.settings.layers import Tree
 
 FORMS = "RECIPE@DATASET[#SEED], TABLE:ROW[@DATASET][#SEED], or a file below results/"
 KINDS = {"metrics": ".json", "segmentations": ".json", "models": ".safetensors"}  # of files that name a run
@@ -162,14 +163,23 @@ class Names:
         if name is not None:
             scale, selection = scale_and_selection(name)
             if scale != config.get("name", config["scale"]):
-                config = committed_call(scale) or {}
-            if not config:
-                scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
-                require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
-                config = configuration(scale, [])
+                config = _configuration(scale, folder)
             config = {**config, "selection": selection}
         plan = Plan(config)
         return Results(plan, folder or project_root() / "results" / plan.folder, rebuilding_options(plan))
+
+
+def _configuration(scale: str, folder: Path | None) -> Tree:
+    """Configuration of a folder's scale: of the call that left committed results of its name, else of the scale's file.
+
+    Raises:
+        ValueError: for a name that is neither.
+    """
+    if (config := committed_call(scale)) is not None:
+        return config
+    scales = sorted(path.stem for path in (project_root() / "params" / "scales").glob("*.yaml"))
+    require_known(f"{folder}, scale (one of your own is given by --configfile)", scale, scales)
+    return configuration(scale, [])
 
 
 def _parts(name: str) -> tuple[str, str, list[int]]:

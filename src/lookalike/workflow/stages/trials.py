@@ -59,8 +59,8 @@ def trials(
     """
     data = b"".join(Path(path).read_bytes() for path in (manifest, strangers) if path)
     made_by = [METRIC, hashlib.sha256(data).hexdigest(), weights_digest(settings.backbone.weights), strangers_super]
-    score = partial(
-        reached,
+    reached = partial(
+        _reached,
         code=training,
         manifest=manifest,
         root=root,
@@ -89,7 +89,7 @@ def trials(
                 print(f"rung {each.rung}, trial {number} of {len(asked)}, seed {seed}: {_words(each.candidate)}")
                 digest = settings_digest([trial.dump(), seed, *made_by])
                 if digest not in known:
-                    known[digest] = mine[digest] = score(trial, seed=seed)
+                    known[digest] = mine[digest] = reached(trial, seed=seed)
                     write_json(finished, by_code)
                 scores[each].append(known[digest])
                 made[each].append(digest)
@@ -99,7 +99,7 @@ def trials(
     Path(resume).unlink(missing_ok=True)
 
 
-def reached(settings: Train, *, seed: int, **inputs: Any) -> float:
+def _reached(settings: Train, *, seed: int, **inputs: Any) -> float:
     """MAP@R of a training after its last epoch, of which nothing else stays."""
     with TemporaryDirectory() as folder:
         history = f"{folder}/history.csv"
