@@ -29,7 +29,7 @@ class Method:
         scorings: how its representations can be compared, of ``lookalike.workflow.training.evaluation``; its own first.
         options: definitions whose arguments ``train.method`` may set.
         losses: dictionary of the losses that it can be trained with.
-        without: names of these that it cannot take.
+        loss_class: class that it needs of them, where it needs one.
         loss_options: definitions whose arguments ``train.loss`` may set beside those of the loss.
         needs_loss: whether nothing can be done with it untrained.
         representations: what can be kept of a picture, of ``lookalike.workflow.training.evaluation``.
@@ -49,7 +49,7 @@ class Method:
     scorings: tuple[str, ...]
     options: tuple[str, ...] = ()
     losses: str = ANY_LOSS
-    without: tuple[str, ...] = ()
+    loss_class: str | None = None
     loss_options: tuple[str, ...] = ()
     needs_loss: bool = True
     representations: tuple[str, ...] = ("own",)

@@ -407,7 +407,7 @@ def test_what_is_known_of_methods_fits_their_code():
         assert set(method.scorings) <= SCORINGS.keys()
         assert set(method.representations) <= REPRESENTATIONS.keys()
         assert LEARNERS[name].scoring is SCORINGS[method.scorings[0]]
-        assert set(method.without) <= code.lookup(*method.losses.split(":")).keys()
+        assert losses_of(name)
         for definition in (*method.options, *method.loss_options):
             assert code.constructor_arguments(definition)
     assert set(losses_of("sam")) == {name for name, loss in LOSSES.items() if issubclass(loss, BatchLoss)}

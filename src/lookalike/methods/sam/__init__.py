@@ -21,7 +21,7 @@ METHOD = Method(
     learner="lookalike.workflow.training.methods.learners:SAMLearner",
     scorings=("cosine", "structural_matching", "shared_neighbours"),
     options=("lookalike.methods.sam.model:SimilarityAttention", "lookalike.methods.sam.loss:SimilarityMiningLoss"),
-    without=("contextual",),  # has no tuples that could be mined
+    loss_class="lookalike.losses.base:BatchLoss",  # others have no tuples that could be mined
     representations=("own", "locations", "random_vectors", *FITTED),
     has_attention=True,
 )

@@ -12,7 +12,7 @@ from lookalike.metrics.names import BETWEEN_EPOCHS
 from lookalike.workflow.settings.layers import Tree, canonical
 from lookalike.workflow.settings.model import Part, checked
 from lookalike.workflow.settings.recipes import Recipe, Train
-from lookalike.workflow.settings.sources.code import constructor_arguments, defined_in, keys_of, lookup
+from lookalike.workflow.settings.sources.code import constructor_arguments, defined_in, inherits, keys_of, lookup
 from lookalike.workflow.settings.sources.trees import path_of
 
 # Arguments that the pipeline passes by itself.
@@ -106,8 +106,8 @@ def _check_part(part: Part, place: str, dictionary: str) -> None:
 
 def losses_of(method: str) -> dict[str, str]:
     """Losses that a method can be trained with, ``module:definition`` by name: the plain ones, or its own forms."""
-    losses = lookup(*METHODS[method].losses.split(":"))
-    return {name: definition for name, definition in losses.items() if name not in METHODS[method].without}
+    losses, needed = lookup(*METHODS[method].losses.split(":")), METHODS[method].loss_class
+    return {name: each for name, each in losses.items() if needed is None or inherits(each, needed)}
 
 
 def _check_loss(train: Train, method: Method, place: str) -> None:

@@ -117,9 +117,9 @@ class Dataset(Model):
     archives: list[Archive] = []
     generator: Generator | None = None
     archive: Text = ""
-    """Path of the user's own archive, from the project or absolute, unpacked below data/<name>."""
+    """In an overlay: path of the user's own archive, from the project or absolute, unpacked below data/<name>."""
     folder: Text = ""
-    """Path of a folder with the user's own data, from the project or absolute, read in place."""
+    """In an overlay: path of a folder with the user's own data, from the project or absolute, read in place."""
     manual: str = ""
     """What a person must do, empty when downloads are automatic."""
     licence: Text = ""

@@ -204,7 +204,7 @@ def test_lookup_tells_where_an_entry_is_defined(package):
     assert code.constructor_arguments("lookalike.losses.first:FirstLoss") == {"margin", "classes"}
 
 
-def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one(package):
+def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one_and_inherits_every_one(package):
     (package / "losses" / "plain.py").write_text(
         "from torch import nn\n\nfrom lookalike.losses import first\n\n\n"
         "class PlainLoss(nn.Module):\n    def forward(self):\n        return 0\n\n\n"
@@ -213,6 +213,11 @@ def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one(package)
     forget()
     assert code.constructor_arguments("lookalike.losses.plain:PlainLoss") == set()
     assert code.constructor_arguments("lookalike.losses.plain:NextLoss") == {"margin", "classes"}
+    ancestors = {name: f"lookalike.losses.{name}" for name in ("first:FirstLoss", "shared:Base", "plain:NextLoss")}
+    found = {name: code.inherits("lookalike.losses.plain:NextLoss", each) for name, each in ancestors.items()}
+    assert found == dict.fromkeys(ancestors, True)
+    assert not code.inherits("lookalike.losses.plain:PlainLoss", "lookalike.losses.shared:Base")
+    assert not code.inherits("lookalike.losses.first:FirstLoss", "lookalike.losses.plain:NextLoss")
 
 
 def test_unpacked_options_stand_for_their_keys_and_other_keywords_for_nothing(package):

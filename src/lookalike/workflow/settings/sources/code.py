@@ -131,6 +131,16 @@ def constructor_arguments(definition: str) -> frozenset[str]:
     return frozenset(names)
 
 
+@cache
+def inherits(definition: str, ancestor: str) -> bool:
+    """Whether a class ``"module:name"`` is another, or inherits it, read without importing its module."""
+    module, _, name = definition.partition(":")
+    node = trees.parse(module).definitions.get(name)
+    bases = node.bases if isinstance(node, ast.ClassDef) else []
+    parents = (":".join(target) for base in bases for target in _uses(module, base))
+    return definition == ancestor or any(inherits(parent, ancestor) for parent in parents)
+
+
 def _closure(entry_points: tuple[str, ...], selected: frozenset[str]) -> set[tuple[str, str]]:
     pending = [target for entry in entry_points for target in _targets(entry)]
     reached: set[tuple[str, str]] = set()
