@@ -51,7 +51,7 @@ def seen(model, paths):
 @pytest.mark.parametrize("kind", ["rca", "whitening"])
 def test_a_file_holds_the_map_of_the_folders_pictures_and_how_they_are_seen(pictures, model, tmp_path, kind):
     fitted = fitted_model(model, pictures, kind=kind, shrinkage=0.3, dim=6)
-    assert (fitted.pictures, fitted.classes, fitted.unreadable) == (20, CLASSES if kind == "rca" else 0, [])
+    assert (fitted.pictures, fitted.classes, fitted.passed_over) == (20, CLASSES if kind == "rca" else 0, [])
     write_model(fitted, tmp_path / "model.safetensors")
     again = open_model(str(tmp_path / "model.safetensors"))
     assert again.view == model.view
@@ -85,11 +85,29 @@ def test_folders_of_roles_are_fitted_by_the_training_pictures_and_pictures_witho
     (tmp_path / "plain" / "broken.png").write_bytes(b"no picture")
     assert fitted_model(model, tmp_path / "roles", shrinkage=0.2).classes == 3
     plain = fitted_model(model, tmp_path / "plain", kind="whitening")
-    assert (plain.pictures, len(plain.unreadable)) == (EACH, 1)
+    assert (plain.pictures, len(plain.passed_over)) == (EACH, 1)
     with pytest.raises(ValueError, match=r"no class folders; .*; --map whitening needs no classes"):
         fitted_model(model, tmp_path / "plain")
     with pytest.raises(ValueError, match=r"needs 4 of two images or more, not 3; give one, such as 0\.2"):
         fitted_model(model, tmp_path / "roles")
+
+
+def test_copies_and_pictures_in_two_classes_say_nothing_of_what_varies_within_one(pictures, model, tmp_path):
+    shutil.copytree(pictures, tmp_path / "clean")
+    shutil.copytree(pictures, tmp_path / "found")
+    shutil.copy(pictures / "kind0" / "1.png", tmp_path / "found" / "kind0" / "again.png")
+    shutil.copy(pictures / "kind1" / "0.png", tmp_path / "found" / "kind2" / "other.png")
+    (tmp_path / "clean" / "kind1" / "0.png").unlink()
+    clean, found = (fitted_model(model, tmp_path / name, shrinkage=0.3) for name in ("clean", "found"))
+    assert clean.passed_over == []
+    assert found.passed_over == [
+        f"{tmp_path}/found/kind0/again.png: copy of kind0/1.png",
+        f"{tmp_path}/found/kind1/0.png: same bytes as kind2/other.png",
+        f"{tmp_path}/found/kind2/other.png: same bytes as kind1/0.png",
+    ]
+    assert (found.pictures, found.classes) == (clean.pictures, clean.classes) == (19, CLASSES)
+    for ours, theirs in zip(found.network.parameters(), clean.network.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 def test_a_folder_whose_name_is_no_utf8_is_refused_by_it(pictures, model, tmp_path):

@@ -108,10 +108,15 @@ def test_a_search_is_kept_to_a_folder_and_asks_another_model_by_another_way(fold
         ("model=x", "model: unknown 'x'"),
         ("way=graph", "way: unknown"),
         ("below=../..", "below: unknown"),
+        ("tops=3", "behind the ?: unknown 'tops', did you mean 'top'?"),
     ):
         status, _, refused = call(port, f"/search?{words}", path.read_bytes())
         assert status == 422 and refused["detail"].startswith(said)
     assert call(port, "/search?top=0", path.read_bytes())[0] == 422
+    assert call(port, "/doubtful?below=odd")[0] == 422
+    form = {"content-type": "multipart/form-data; boundary=x"}
+    status, _, refused = call(port, "/search", b"--x\r\n" + path.read_bytes(), **form)
+    assert status == 415 and "curl --data-binary @query.jpg" in refused["detail"]
 
 
 def test_files_and_thumbnails_are_had_by_number_alone(folder, port):
@@ -160,9 +165,9 @@ def test_the_schema_documents_the_search(port):
     schema = call(port, "/openapi.json")[2]
     assert set(schema["paths"]) == {"/about", "/search", "/doubtful", "/pictures/{number}", "/thumbnails/{number}"}
     search = schema["paths"]["/search"]["post"]
-    assert {each["name"] for each in search["parameters"]} == {"model", "way", "below", "top", "why"}
+    assert {each["name"] for each in search["parameters"]} == {"model", "way", "below", "top", "why", "without"}
     assert search["requestBody"]["content"] == {"image/*": {"schema": {"type": "string", "format": "binary"}}}
-    assert {"200", "401", "413", "422"} <= search["responses"].keys()
+    assert {"200", "401", "413", "415", "422"} <= search["responses"].keys()
 
 
 def test_pages_of_others_may_not_ask(port):

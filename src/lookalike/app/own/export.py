@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ from torch.nn import functional as F
 
 from lookalike.app.own.index import Tensors
 from lookalike.app.own.models import OpenModel
-from lookalike.app.own.picture_files import read_image
+from lookalike.app.own.picture_files import read_image, tell_passed_over
 from lookalike.app.own.search import Gallery, open_gallery
 from lookalike.base.checks import require_new_folder, workflow_extra
 from lookalike.base.files import write_json, write_tensors, write_text
 from lookalike.base.tensors import unit
-from lookalike.base.text import counted, in_shell
+from lookalike.base.text import in_shell
 from lookalike.methods.avsl.head import LevelHead, average_max_pool
 from lookalike.methods.avsl.model import AVSL, select_stages
 from lookalike.methods.avsl.representation import Representation
@@ -136,9 +135,7 @@ def print_export(model: OpenModel, target: Path, *, folder: Path | None, store: 
         ValueError: as `export_model`.
     """
     done = export_model(model, target, folder=folder, store=store)
-    if done.gallery is not None and done.gallery.unreadable:
-        lines = done.gallery.unreadable
-        print(f"lookalike: passed over {counted(len(lines), 'picture')}; the first: {lines[0]}", file=sys.stderr)
+    tell_passed_over(done.gallery.unreadable if done.gallery else [])
     for path in done.files:
         print(f"{path}  {path.stat().st_size:,} bytes")
     print(f"Vectors are compared by {done.vectors.measure}: {done.vectors.says}.")

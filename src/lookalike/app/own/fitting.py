@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import torch
 from torch import Tensor
 
 from lookalike.app.own.arguments import MAPS, UNTRAINED
 from lookalike.app.own.models import OpenModel
-from lookalike.app.own.picture_files import image_batches, pictures_in
+from lookalike.app.own.picture_files import image_batches, pictures_in, tell_passed_over
 from lookalike.app.own.recommend.classes import folders_say_roles
 from lookalike.base.checks import require_known, require_utf8
 from lookalike.base.files import require_finite, write_tensors
@@ -21,7 +21,9 @@ from lookalike.base.text import counted, human_seconds, in_shell
 from lookalike.methods.whitening import mappable, mapped, relevant_components, whitening
 from lookalike.metrics.names import REPORTED
 from lookalike.models.embedder import Embedder
+from lookalike.workflow.data.manifest import with_file_hashes
 from lookalike.workflow.data.readers import folder as layout
+from lookalike.workflow.data.screening import equal_in_class, equal_in_other_classes
 from lookalike.workflow.settings.datasets import Dataset
 from lookalike.workflow.settings.model import Part, checked
 from lookalike.workflow.settings.recipes import Embedding, Network, View
@@ -40,7 +42,7 @@ class Fitted:
         shrinkage: of the map, given or chosen.
         pictures: that it was fitted on.
         classes: of these; 0 of a map without labels.
-        unreadable: a line for each picture that could not be read.
+        passed_over: a line for each picture that cannot be read, is a copy, or lies in two classes.
     """
 
     network: Embedder
@@ -48,7 +50,7 @@ class Fitted:
     shrinkage: float
     pictures: int
     classes: int
-    unreadable: list[str]
+    passed_over: list[str]
 
 
 def fitted_model(
@@ -73,15 +75,21 @@ def fitted_model(
     view = checked(View, model.view.dump(), f"{model.name}, its view")
     if model.backbone is None:
         raise ValueError(f"{model.name}: no file could name its network")
-    names, classes = _labelled(folder) if kind == RCA else ([each.name for each in pictures_in(folder)], None)
-    embeddings, rows, unreadable = _embeddings(model, [folder / name for name in names])
+    listed = _labelled(folder) if kind == RCA else pd.DataFrame({"path": [each.name for each in pictures_in(folder)]})
+    embeddings, rows, passed_over = _embeddings(model, [folder / name for name in listed["path"]])
     if not rows:
-        raise ValueError(f"{folder}: none of its {len(names)} pictures can be read; the first: {unreadable[0]}")
-    labels = None if classes is None else torch.tensor(classes)[rows]
-    if labels is None:
-        linear_map = whitening(embeddings, shrinkage=shrinkage, dim=dim)
-    else:
+        raise ValueError(f"{folder}: none of its {len(listed)} pictures can be read; the first: {passed_over[0]}")
+    count = 0
+    if kind == RCA:
+        read = with_file_hashes(listed.iloc[rows], folder)
+        doubtful = equal_in_class(read) | equal_in_other_classes(read)
+        passed_over += [f"{folder / path}: {reason}" for path, reason in doubtful.items()]
+        stays = ~read["path"].isin(doubtful).to_numpy()
+        embeddings, labels = embeddings[stays], torch.tensor(read["label"].to_numpy()[stays])
+        count = len(labels.unique())
         linear_map = relevant_components(embeddings, labels, shrinkage=shrinkage, dim=dim)
+    else:
+        linear_map = whitening(embeddings, shrinkage=shrinkage, dim=dim)
     network = mapped(model.network, linear_map)
     settings = Network(
         backbone=model.backbone,
@@ -89,8 +97,7 @@ def fitted_model(
         method=Part(name="embedder"),
         test_image=view,
     )
-    count = 0 if labels is None else len({*labels.tolist()})
-    return Fitted(network, settings.untrained(), linear_map.shrinkage, len(rows), count, unreadable)
+    return Fitted(network, settings.untrained(), linear_map.shrinkage, len(embeddings), count, passed_over)
 
 
 def write_model(fitted: Fitted, path: Path, **about: str) -> None:
@@ -128,9 +135,7 @@ def print_fit(
     start = time.monotonic()
     fitted = fitted_model(model, folder, kind=kind, shrinkage=shrinkage, dim=dim)
     write_model(fitted, out, model=model.name, fit=kind)
-    if fitted.unreadable:
-        lines = fitted.unreadable
-        print(f"lookalike: passed over {counted(len(lines), 'picture')}; the first: {lines[0]}", file=sys.stderr)
+    tell_passed_over(fitted.passed_over)
     of_classes = f" of {counted(fitted.classes, 'class')}" if fitted.classes else ""
     print(
         f"{out}  {out.stat().st_size:,} bytes: {model.name.removeprefix(UNTRAINED)}, {kind} to {fitted.network.dim} "
@@ -140,8 +145,8 @@ def print_fit(
     print(f"Next: lookalike search {in_shell(out)} QUERY --in {in_shell(folder)}")
 
 
-def _labelled(folder: Path) -> tuple[list[str], list[int]]:
-    """Names below a folder, and labels, of the pictures that may be learned from."""
+def _labelled(folder: Path) -> pd.DataFrame:
+    """The pictures below a folder that may be learned from, with their labels."""
     try:
         require_utf8(str(folder))
         rows = layout.read(Dataset(title=str(folder), layout="folder"), folder)
@@ -149,7 +154,7 @@ def _labelled(folder: Path) -> tuple[list[str], list[int]]:
         raise ValueError(f"{error}; --map {WHITENING} needs no classes") from None
     if folders_say_roles(rows):
         rows = rows[rows["role"] == "train"]
-    return rows["path"].tolist(), rows["label"].tolist()
+    return rows
 
 
 @torch.inference_mode()

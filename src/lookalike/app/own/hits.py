@@ -11,7 +11,7 @@ from typing import Any
 from lookalike.app.own.cells import CANDIDATES
 from lookalike.app.own.explanation import Explained, check_method, explain_hits
 from lookalike.app.own.models import OpenModel
-from lookalike.app.own.picture_files import pictures_in
+from lookalike.app.own.picture_files import pictures_in, tell_passed_over
 from lookalike.app.own.search import WAYS, Gallery, Hit, open_gallery, ways_of
 from lookalike.base.files import json_text, write_text
 from lookalike.base.text import counted, printable
@@ -20,7 +20,6 @@ from lookalike.workflow.data.pictures import embedded
 TEMPLATE = Path(__file__).with_name("hits.html")
 MOST_QUERIES = 50  # on a page
 SIDE = 224  # of its pictures, in pixels
-TOLD = 3  # pictures that cannot be read, by name
 Found = Mapping[Path, Sequence[tuple[Hit, Explained]]]
 
 
@@ -97,7 +96,7 @@ def print_search(
     check_method(model, method)
     queries = [query / stamp.name for stamp in pictures_in(query)] if query.is_dir() else [query]
     gallery = open_gallery(model, folder or (query if query.is_dir() else query.parent), store=store, way=way)
-    _tell_unreadable(gallery)
+    tell_passed_over(gallery.unreadable)
     method = method or WAYS[gallery.way].explained_by
     found: dict[Path, list[tuple[Hit, Explained]]] = {}
     for each in queries:
@@ -118,13 +117,6 @@ def print_search(
         shown = f", with {MOST_QUERIES} of {len(found)} queries" if len(found) > MOST_QUERIES else ""
         print(f"{out}: the pictures{shown}", file=sys.stderr)
     return len(queries) - len(found)
-
-
-def _tell_unreadable(gallery: Gallery) -> None:
-    for line in gallery.unreadable[:TOLD]:
-        print(f"lookalike: passed over {line}", file=sys.stderr)
-    if len(gallery.unreadable) > TOLD:
-        print(f"lookalike: passed over {len(gallery.unreadable) - TOLD} more that cannot be read", file=sys.stderr)
 
 
 def _as_text(gallery: Gallery, found: Found) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,8 +14,11 @@ from torch import Tensor
 
 from lookalike.app.own.models import OpenModel
 from lookalike.base.files import state_of
+from lookalike.base.text import printable
 from lookalike.workflow.data.junk import is_image, is_junk
 from lookalike.workflow.data.pictures import read_picture
+
+TOLD = 3  # pictures that are passed over, by name
 
 
 class Stamp(NamedTuple):
@@ -60,6 +64,17 @@ def _below(folder: str, prefix: str, above: frozenset[str]) -> Iterator[Stamp]:
             elif is_image(entry.name):
                 state = state_of(entry.stat(follow_symlinks=os.path.exists(entry.path)))  # noqa: PTH110  (else a link to nothing)
                 yield Stamp(f"{prefix}{entry.name}", *state)
+
+
+def tell_passed_over(lines: Sequence[str]) -> None:
+    """Print of pictures that are passed over the first few and the number of the others.
+
+    Args:
+        lines: name and reason of each.
+    """
+    more = [f"{len(lines) - TOLD:,} more"] if len(lines) > TOLD else []
+    for line in [*lines[:TOLD], *more]:
+        print(printable(f"lookalike: passed over {line}"), file=sys.stderr)
 
 
 def read_image(model: OpenModel, path: Path) -> Tensor:

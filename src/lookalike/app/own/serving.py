@@ -24,7 +24,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
@@ -33,6 +33,7 @@ from starlette.requests import ClientDisconnect
 from lookalike.app.own.doubtful import Doubt, doubtful
 from lookalike.app.own.explanation import explain_hits
 from lookalike.app.own.models import OpenModel
+from lookalike.app.own.picture_files import tell_passed_over
 from lookalike.app.own.search import WAYS, Gallery, open_gallery, ways_of
 from lookalike.base.checks import require_known
 from lookalike.base.text import counted, printable
@@ -61,6 +62,7 @@ SENT = {"requestBody": {"required": True, "content": {"image/*": {"schema": {"ty
 REFUSED: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, where one is needed."},
     413: {"description": f"More than {MOST_BYTES:,} bytes."},
+    415: {"description": "A form; the body is the picture itself."},
     422: {"description": "No readable picture, one of too many pixels, or an unknown value: `detail` says which."},
 }
 
@@ -285,6 +287,7 @@ def application(service: Service, token: str = "") -> FastAPI:
         token: without which nothing is answered; where it is empty, calls by a name of this machine alone are.
     """
     app = FastAPI(title="lookalike", version=version("lookalike"), docs_url=None, redoc_url=None)
+    asked = [Depends(_require_known_words)]
     page = _page(service.about)
 
     @app.middleware("http")
@@ -317,7 +320,7 @@ def application(service: Service, token: str = "") -> FastAPI:
         """What is served: the folder, its folders, and the models with their ways of comparing."""
         return service.about
 
-    @app.post("/search", openapi_extra=SENT, responses=REFUSED)
+    @app.post("/search", openapi_extra=SENT, responses=REFUSED, dependencies=asked)
     async def search(
         request: Request,
         model: Annotated[str | None, Query(description="of /about; the first if left out")] = None,
@@ -332,7 +335,7 @@ def application(service: Service, token: str = "") -> FastAPI:
         found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why, without=without)
         return await run_in_threadpool(found)
 
-    @app.get("/doubtful", responses={422: REFUSED[422]})
+    @app.get("/doubtful", responses={422: REFUSED[422]}, dependencies=asked)
     def look_through(model: str | None = None) -> Doubtful:
         """Copies, near copies, outliers, and pictures that are nearest to one of another folder."""
         return service.doubtful(model)
@@ -385,6 +388,7 @@ def print_service(
     with listening, suppress(KeyboardInterrupt):
         place = f"[{host}]" if ":" in host else host
         address = f"http://{place}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
+        tell_passed_over(service.about.unreadable)
         print(f"{counted(service.about.pictures, 'picture')} at {address}, until Ctrl-C", flush=True)
         uvicorn.Server(config).run(sockets=[listening])
 
@@ -401,6 +405,12 @@ def _page(about: About) -> str:
 
     environment = Environment(loader=FileSystemLoader([HERE, TEMPLATES]), autoescape=True, trim_blocks=True)
     return environment.get_template("serving.html").render(about=about)
+
+
+def _require_known_words(request: Request) -> None:
+    known = [each.alias for each in request.scope["route"].dependant.query_params]
+    for word in request.query_params.keys() - {"token"}:
+        require_known("behind the ?", word, known)
 
 
 def _refusal(request: Request, token: str) -> Response | None:
@@ -442,4 +452,6 @@ async def _body(request: Request) -> bytes:
         raise HTTPException(408, f"the picture has not arrived in {PATIENCE_S:g} s") from None
     except ClientDisconnect:
         raise HTTPException(400, "the call was broken off") from None
+    if data.startswith(b"--") and request.headers.get("content-type", "").startswith("multipart/"):
+        raise HTTPException(415, "a form; the body is the picture itself, as `curl --data-binary @query.jpg` sends it")
     return bytes(data)
