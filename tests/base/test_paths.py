@@ -18,6 +18,16 @@ def test_the_project_is_the_nearest_folder_with_snakefile_and_params(tmp_path, m
     assert paths.project_root() == tmp_path
 
 
+def test_a_line_for_the_project_leads_there_first_from_elsewhere(tmp_path, monkeypatch):
+    root = tmp_path / "two words"
+    (root / "params").mkdir(parents=True)
+    (root / "Snakefile").touch()
+    monkeypatch.chdir(root)
+    assert paths.in_project("snakemake -n") == "snakemake -n"
+    monkeypatch.chdir(root / "params")
+    assert paths.in_project("snakemake -n") == f"cd '{root}' && snakemake -n"
+
+
 def test_outside_of_every_project_it_is_the_checkout(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert paths.project_root() == Path(__file__).resolve().parents[2]

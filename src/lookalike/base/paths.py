@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lookalike.base.text import in_shell
+
 PACKAGE = Path(__file__).resolve().parents[1]  # that is imported: of the checkout, or installed
 CHECKOUT = PACKAGE.parents[1]
 
@@ -47,6 +49,12 @@ def project_or_here() -> Path:
         return project_root()
     except NoProjectError:
         return Path.cwd()
+
+
+def in_project(line: str) -> str:
+    """A line of a shell that is right in the project's root, as it is typed in the working directory."""
+    root = project_root()
+    return line if Path.cwd() == root else f"cd {in_shell(root)} && {line}"
 
 
 def episodes_of(manifest: str, ways: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lookalike.base.files import read_text, write_text
-from lookalike.base.paths import project_root
+from lookalike.base.paths import in_project, project_root
 from lookalike.workflow.plan.recipes import read_recipes
 from lookalike.workflow.settings.files import dataset_names
 from lookalike.workflow.settings.sources.code import keys_of
@@ -85,9 +85,9 @@ def print_new(kind: str, name: str) -> None:
     print(f"what it says is a sample: {PAGE}, *{asked.heading}*; to try it:")
     if asked.recipe:
         metrics = f"results/ci/metrics/{asked.recipe.format(name)}/figurines_few_birds/seed0.json"
-        print(f"snakemake --cores all --config scale=ci -- {metrics}")
+        print(in_project(f"snakemake --cores all --config scale=ci -- {metrics}"))
     else:
-        print(f"snakemake --cores all -- data/splits/{name}.csv")
+        print(in_project(f"snakemake --cores all -- data/splits/{name}.csv"))
 
 
 def renamed(section: str, called: str, name: str) -> str:

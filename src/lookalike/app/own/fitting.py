@@ -86,7 +86,7 @@ def fitted_model(
         passed_over += [f"{folder / path}: {reason}" for path, reason in doubtful.items()]
         stays = ~read["path"].isin(doubtful).to_numpy()
         embeddings, labels = embeddings[stays], torch.tensor(read["label"].to_numpy()[stays])
-        count = len(labels.unique())
+        count = len({*labels.tolist()})
         linear_map = relevant_components(embeddings, labels, shrinkage=shrinkage, dim=dim)
     else:
         linear_map = whitening(embeddings, shrinkage=shrinkage, dim=dim)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.base.checks import require_known
-from lookalike.base.paths import project_root
+from lookalike.base.paths import in_project, project_root
 from lookalike.methods.method import FITTED
 from lookalike.workflow.plan.origin import rebuilding_options
 from lookalike.workflow.plan.plan import Plan
@@ -73,7 +73,8 @@ class Run:
     def call(self, kind: str) -> str:
         """The call of Snakemake that makes a file."""
         file = result_file(self.results.plan, kind, self.recipe, self.dataset, self.seed)
-        return f"`snakemake --cores all results/{self.results.plan.folder}/{file}{self.results.options}` makes it"
+        target = f"results/{self.results.plan.folder}/{file}"
+        return f"`{in_project(f'snakemake --cores all {target}{self.results.options}')}` makes it"
 
 
 class Names:

@@ -42,7 +42,7 @@ from lookalike.app.own.recommend.verdict import (
     recommend,
 )
 from lookalike.base.files import read_json, write_json, write_text
-from lookalike.base.paths import project_root
+from lookalike.base.paths import in_project, project_root
 from lookalike.base.text import aligned, counted, human_seconds, in_shell
 from lookalike.metrics.names import REPORTED
 from lookalike.workflow.data.manifest import read_manifest
@@ -87,6 +87,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
     ]
     costs = [row_costs(each, read_json(file)) for each, file in zip(timings, files, strict=True)]
     made_by = [decided_by(file) for file in files]
+    *targets, configured = (in_shell(os.path.relpath(each, project_root())) for each in (*files, overlay))
     warm = [warm_query_ms(each) for each in timings]
     values: dict[str, Values] = {}
     queries = np.empty(0)
@@ -111,7 +112,7 @@ def read_row(plan: Plan, results: Path, way: Way, *, network: str, seeds: Sequen
             "seeds": " ".join(map(str, seeds)),
             "runs": " ".join(str(file.relative_to(results / "metrics").with_suffix("")) for file in files),
             **{name: " ".join(dict.fromkeys(str(each.get(name)) for each in made_by)) for name in ("settings", "code")},
-            "made by": f"snakemake --cores all {' '.join(map(_typed, files))} --configfile {_typed(overlay)}",
+            "made by": in_project(f"snakemake --cores all {' '.join(targets)} --configfile {configured}"),
         },
     )
 
