@@ -9,10 +9,11 @@ import pytest
 from lookalike.sampling.samplers import build_sampler
 from lookalike.workflow.plan.needs import check_archives, check_batches, check_inputs, unmet_need
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.settings.call import Configuration
+from lookalike.workflow.settings.call import Configuration, configuration
 from lookalike.workflow.settings.files import read
 from lookalike.workflow.settings.model import Part
 from lookalike.workflow.settings.recipes import Train
+from projects import spoil
 
 LEFT_OUT = "compared_multi_similarity"  # whose sampler draws with replacement, so that any number of classes is enough
 
@@ -58,6 +59,13 @@ def test_twenty_folders_are_enough_for_the_comparison_as_it_stands(folder):
 def test_data_that_are_not_there_are_refused(folder, keys, message):
     with pytest.raises(ValueError, match=message):
         refuse(plan({"street": {"layout": "folder", **keys}}))
+
+
+def test_a_file_that_a_study_of_the_repository_wants_is_told_with_the_place_that_describes_it(folder):
+    file = folder.parent / "params/overlays/birds.yaml"
+    spoil(file, "archive: data/archives/cub100", "archive: data/archives/none")
+    with pytest.raises(ValueError, match=r"none\.tar is no file; .*; the first lines of params/overlays/birds\.yaml"):
+        check_inputs(Plan(configuration(None, [file])), [("margin", "cub100")])
 
 
 def test_an_archive_that_is_there_passes_as_do_data_that_will_be_fetched_or_drawn(folder):

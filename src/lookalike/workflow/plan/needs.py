@@ -67,7 +67,7 @@ def check_inputs(plan: Plan, runs: Sequence[Run]) -> None:
     trainings = dict.fromkeys((recipe, plan.training_dataset(recipe, dataset)) for recipe, dataset in runs)
     strangers = [each.name for training in trainings if (each := plan.strangers(*training)) is not None]
     for name in dict.fromkeys([*(dataset for pairs in (runs, trainings) for _, dataset in pairs), *strangers]):
-        _check_data(plan.datasets[name], plan.scale_file)
+        _check_data(plan.datasets[name], plan.scale_file, _told(plan))
     _check_weights(plan, trainings)
     for name in dict.fromkeys(dataset for _, dataset in trainings):
         check_batches(
@@ -150,7 +150,13 @@ def check_archives(datasets: Iterable[Dataset], archives: Path) -> None:
         raise ValueError(f"not in {archives}, and without an address to fetch it from: {'; '.join(missing)}")
 
 
-def _check_data(dataset: Dataset, file: str) -> None:
+def _told(plan: Plan) -> str:
+    """Where a study of this repository says which files it wants."""
+    file = f"params/overlays/{plan.scale}.yaml"
+    return f"; the first lines of {file} say which" if (project_root() / file).is_file() else ""
+
+
+def _check_data(dataset: Dataset, file: str, told: str) -> None:
     """Refuse a user's folder or archive, or a hierarchy, that does not exist."""
     about, where = dataset.about, f"{file}, datasets.{dataset.name}"
     root = project_root()
@@ -167,7 +173,7 @@ def _check_data(dataset: Dataset, file: str) -> None:
             raise ValueError(f"{where}.folder: {folder} is no folder; it should be the one that holds the pictures")
     elif about.archive:
         if not (archive := root / about.archive).is_file() and not split:
-            raise ValueError(f"{where}.archive: {archive} is no file; it should be the archive with the pictures")
+            raise ValueError(f"{where}.archive: {archive} is no file; it should be the archive with the pictures{told}")
     elif not ({"archives", "generator"} & about.model_fields_set or (root / dataset.root).is_dir()):
         raise ValueError(f"{where}: does not say where the pictures are; `folder` or `archive` does")
 
@@ -183,5 +189,5 @@ def _check_weights(plan: Plan, trainings: Iterable[Run]) -> None:
             where = plan.place_of(recipe, dataset, of_scale=stated != weights)
             raise ValueError(
                 f"{where}, train.backbone.weights: {project_root() / weights} is no file; give "
-                "a file in torchvision's layout, a name of torchvision's such as IMAGENET1K_V1, or null"
+                f"a file in torchvision's layout, a name of torchvision's such as IMAGENET1K_V1, or null{_told(plan)}"
             )
