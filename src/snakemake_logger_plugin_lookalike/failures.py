@@ -38,9 +38,11 @@ def headline(text: str, targets: Sequence[str] = ()) -> str:
             "this folder is locked: wait for the call at work here, or end it with Ctrl-C; "
             "if it was killed, `snakemake --unlock` and the same line again"
         )
+    known = f" Targets: {', '.join(sorted(targets))}, or a file below results/" if targets else ""
+    if first.startswith("Target rules may not contain wildcards"):
+        return f"not a target: this rule makes a file for each table or run.{known}"
     if missing := re.match(r"No rule to produce (.+?) \(if you use input functions", first):
         near = difflib.get_close_matches(missing[1], targets, n=1, cutoff=0.5)
-        known = f" Targets: {', '.join(sorted(targets))}, or a file below results/" if targets else ""
         return f"no target {missing[1]!r}{f', did you mean {near[0]!r}?' if near else '.'}{known}"
     if lacking := re.match(r"Missing input files for rule (\w+):", first):
         files = [line.strip() for line in lines[1:] if line.startswith("        ")]

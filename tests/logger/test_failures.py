@@ -36,6 +36,11 @@ SAID = {
         "unexpected exceptions).",
         "no target 'tabels', did you mean 'tables'? Targets: all, tables, or a file below results/",
     ),
+    "a rule of many files": (
+        "WorkflowError:\nTarget rules may not contain wildcards. Please specify concrete files or a rule without "
+        "wildcards at the command line, or have a rule without wildcards at the very top of your workflow.",
+        "not a target: this rule makes a file for each table or run. Targets: all, tables, or a file below results/",
+    ),
     "a file that nobody makes": (
         'MissingInputException in rule train in file "/p/train.smk", line 1:\nMissing input files for rule train:\n'
         "    output: results/x.csv\n    wildcards: seed=0\n    affected files:\n        data/a.csv\n        data/b.csv",
