@@ -126,7 +126,7 @@ def _metrics(first: Sequence[Run], second: Sequence[Run], checkpoint: str) -> It
     several = len(first) > 1
     halves = [run.results.plan.half_of(run.dataset, run.seed) for run in first]
     yield f"metrics: fractions, {MEANS[checkpoint]}{f', mean over {len(first)} seeds' if several else ''}"
-    rows = [["", "A", "B", "B - A", *(["95 % interval", "n"] if several else [])]]
+    rows = [["", "A", "B", "B - A", *(["95 %, over seeds", "n"] if several else [])]]
     for name in sorted(common, key=_in_order):
         one, other = ([scores[name] for scores in side] for side in sides)
         found = paired_difference(other, one, halves)
