@@ -24,13 +24,13 @@ from statistics import mean as average
 
 import numpy as np
 
+from lookalike.workflow.plan.claims import claim_runs, read_claims
 from lookalike.workflow.plan.explanations import explanation_rows, read_explanations
 from lookalike.workflow.plan.figures import figure_runs, read_figures
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.rates import tried
 from lookalike.workflow.plan.results import training_of
 from lookalike.workflow.report.by_class import class_means
-from lookalike.workflow.report.claims import claim_runs, read_claims
 from lookalike.workflow.report.fidelity import trial_runs
 from lookalike.workflow.report.page import page_rows, read_page
 from lookalike.workflow.report.statistics.agreement import with_print

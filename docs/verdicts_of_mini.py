@@ -24,21 +24,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit as student_quantile
 
 from lookalike.base.files import replacing
+from lookalike.workflow.plan.claims import SIDES, Comparison, claim_runs, read_claims
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.report.by_class import SAME
-from lookalike.workflow.report.claims import (
-    BEFORE,
-    ROW,
-    SIDES,
-    UNKNOWN,
-    Comparison,
-    Measured,
-    claim_runs,
-    judged,
-    read_claims,
-)
 from lookalike.workflow.report.statistics.claim import Row
 from lookalike.workflow.report.statistics.crossed import Crossed
+from lookalike.workflow.report.verdicts import BEFORE, ROW, UNKNOWN, Measured, judged
 from lookalike.workflow.settings.call import configuration
 
 FOLDER = Path(__file__).resolve().parents[1] / "results" / "reference" / "mini"

@@ -10,7 +10,7 @@ SOURCES = ROOT / "src"
 # Rooms and arrows are these. Modules and lines may be 2 % more, so that two changes which each fit do so together; a
 # feature that needs more raises them in its commit, with a sentence on what it let go.
 EXACTLY = {"rooms": 19, "arrows": 93}
-ABOUT = {"modules": 314, "lines": 48_400}
+ABOUT = {"modules": 316, "lines": 48_400}
 SLACK = 1.02
 ENTRANCES = {"lookalike", "lookalike.__main__", "lookalike.data", "snakemake_logger_plugin_lookalike"}
 WINGS = {"lookalike.app", "lookalike.workflow"}

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
+from lookalike.workflow.plan.claims import claim_runs, read_claims
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import result_file
-from lookalike.workflow.report.claims import claim_runs, read_claims
 from projects import make_project
 from recorded import leave
 

@@ -19,7 +19,7 @@ from lookalike.workflow.plan.inputs import Inputs, form_of
 from lookalike.workflow.plan.needs import check_archives, check_inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.timings import timing_pattern
-from lookalike.workflow.report.claims import Claims
+from lookalike.workflow.plan.claims import Claims
 from lookalike.workflow.report.fidelity import Trials
 from lookalike.workflow.report.page import Shown
 from lookalike.workflow.report.regression import Gate

@@ -4,11 +4,11 @@ from types import SimpleNamespace as Names
 
 import pytest
 
+from lookalike.workflow.plan.claims import Claims
 from lookalike.workflow.plan.evidence import Evidence
 from lookalike.workflow.plan.figures import Figures
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.report.claims import Claims
 from lookalike.workflow.report.fidelity import Trials
 from lookalike.workflow.running.records import record_of
 from lookalike.workflow.settings.call import Configuration

@@ -5,11 +5,11 @@ import re
 import pytest
 import yaml
 
+from lookalike.workflow.plan.claims import claim_runs, read_claims
 from lookalike.workflow.plan.explanations import explainers, explanation_rows, read_explanations
 from lookalike.workflow.plan.figures import figure_runs, read_figures
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.rates import tried
-from lookalike.workflow.report.claims import claim_runs, read_claims
 from lookalike.workflow.settings.call import configuration
 from projects import ROOT
 

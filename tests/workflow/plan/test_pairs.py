@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
+from lookalike.workflow.plan.claims import FILE, read_claims
 from lookalike.workflow.plan.pairs import OF_EACH, Compared, apart, outside, untested
 from lookalike.workflow.plan.plan import Plan
-from lookalike.workflow.report.claims import FILE, read_claims
 from lookalike.workflow.settings.call import configuration
 from lookalike.workflow.settings.files import read_entries
 from lookalike.workflow.settings.model import checked

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from lookalike.workflow.plan import rates, scales
+from lookalike.workflow.plan.claims import claim_runs, read_claims
 from lookalike.workflow.plan.halving import Asked, Candidate, Design, asked_next, chosen
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.rates import (
@@ -25,7 +26,6 @@ from lookalike.workflow.plan.rates import (
     tried_as,
     twin_of,
 )
-from lookalike.workflow.report.claims import claim_runs, read_claims
 from lookalike.workflow.report.tables.notes import notes_of, table_notes
 from lookalike.workflow.settings.call import configuration
 from lookalike.workflow.settings.model import checked

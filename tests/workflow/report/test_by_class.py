@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lookalike.workflow.plan.claims import Claims, claim_runs, read_claims
 from lookalike.workflow.plan.evidence import Evidence
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.report.by_class import classes
-from lookalike.workflow.report.claims import Claims, claim_runs, read_claims
 
 
 def write(folder, name, **values):
