@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from projects import ROOT
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 
 ONE = "--cores all --resources gpu=1 --configfile own.yaml results/own/metrics/compared_margin/pictures/seed0.json"
 MODEL = "results/own/models/compared_margin/pictures/seed0.safetensors"
@@ -30,7 +30,7 @@ def in_training(project):
     project.edit("own.yaml", "resume_minutes: 0", "resume_minutes: 10")
     project.edit("own.yaml", "epochs: 2", "epochs: 3000")
     call = project.start(ONE)
-    wait_until(lambda: "epoch 1/3000" in log(project), 300, "no training has begun")
+    wait_until(lambda: "epoch 1/3000" in log(project), BEGINS_S, "no training has begun")
     return call
 
 
@@ -40,7 +40,7 @@ def goes_on(project):
     assert saved.is_file()
     call = project.start(ONE)
     try:
-        wait_until(lambda: "continuing after epoch" in log(project), 300, "nothing was gone on with")
+        wait_until(lambda: "continuing after epoch" in log(project), BEGINS_S, "nothing was gone on with")
     finally:
         project.kill(call)
 
@@ -71,7 +71,7 @@ def test_a_call_that_draws_data_ends_within_twenty_seconds_and_the_same_line_dra
     line = "--cores all --config tracking=false -- data/figurines_birds.json"  # which takes minutes
     drawn = project.root / "data"
     call = project.start(line)
-    wait_until(lambda: any(drawn.rglob("*.jpg")), 120, "nothing was drawn")
+    wait_until(lambda: any(drawn.rglob("*.jpg")), BEGINS_S, "nothing was drawn")
     told = time.monotonic()
     call.send_signal(signal.SIGTERM)
     assert call.wait(timeout=120) != 0
@@ -80,7 +80,7 @@ def test_a_call_that_draws_data_ends_within_twenty_seconds_and_the_same_line_dra
     assert not any(drawn.rglob("*.jpg"))
     call = project.start(line)
     try:
-        wait_until(lambda: any(drawn.rglob("*.jpg")), 120, "the same line does not draw")
+        wait_until(lambda: any(drawn.rglob("*.jpg")), BEGINS_S, "the same line does not draw")
     finally:
         call.terminate()
         call.wait()
@@ -93,7 +93,7 @@ def test_a_recommendation_that_is_told_to_end_takes_its_workflow_with_it(project
             Image.effect_noise((40, 40), number).convert("RGB").save(picture)
     command = [sys.executable, "-m", "lookalike", "recommend", "pictures", "--cores", "1"]
     call = subprocess.Popen(command, cwd=project.root, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: any((project.root / ".snakemake" / "scripts").glob("*.py")), 120, "no job has begun")
+    wait_until(lambda: any((project.root / ".snakemake" / "scripts").glob("*.py")), BEGINS_S, "no job has begun")
     told = time.monotonic()
     call.terminate()
     assert call.wait(timeout=60) == 2

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from projects import OVERLAY, ROOT, make_project
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 
 NOISE = re.compile(
     r"Traceback|RuleException|CalledProcessError|WorkflowError|InputFunction|line \d+, in |\.snakemake/scripts"
@@ -128,7 +128,7 @@ def test_ctrl_c_and_a_second_call_are_one_line_each(project):
     )
     try:
         began = partial(project.root.glob, "results/own/models/**/.seed0.unfinished")
-        wait_until(lambda: list(began()) or first.poll() is not None, 300, "no training has begun")
+        wait_until(lambda: list(began()) or first.poll() is not None, BEGINS_S, "no training has begun")
         assert first.poll() is None
         second = last_line(project.typed(line))
         assert second.startswith("this folder is locked: wait for the call at work here")

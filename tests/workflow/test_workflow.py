@@ -15,7 +15,7 @@ from lookalike.workflow.plan.tables import FILE
 from lookalike.workflow.settings.files import read, read_entries
 from lookalike.workflow.settings.tables import Table, TrivialRows
 from projects import ROOT, make_project
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 from workflow_calls import call
 
 LINE = "--cores 2 --resources gpu=1 tables --configfile own.yaml"
@@ -104,7 +104,9 @@ def jobs_of_split(project, line=""):
 def wait_for_training(project, call):
     """Wait until a training has finished its first epoch."""
     models = project.root / "results" / "own" / "models"
-    wait_until(lambda: list(models.rglob(".seed0.unfinished")) or call.poll() is not None, 300, "no training has begun")
+    wait_until(
+        lambda: list(models.rglob(".seed0.unfinished")) or call.poll() is not None, BEGINS_S, "no training has begun"
+    )
     assert call.poll() is None, "the call ended before a training had begun"
 
 

@@ -17,7 +17,7 @@ from described import ensure_data
 from disks import mount, small_disk
 from lookalike.workflow.data import DownloadError, fetch
 from tars import tar_of, unpack
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 
 PICTURES = {f"pictures/{label}/{n}.jpg": os.urandom(20_000) for label in "ab" for n in range(10)}  # nothing to compress
 PAGE = b"<!DOCTYPE html><html>Quota exceeded</html>"
@@ -251,7 +251,7 @@ def test_a_process_killed_in_the_download_is_gone_on_with(server, places, start)
     assert arrived.wait(60)
     part = places[1] / "pictures.tgz.part"
     # What is written reaches the disk by the buffer.
-    wait_until(lambda: part.is_file() and part.stat().st_size, 60, "nothing was written")
+    wait_until(lambda: part.is_file() and part.stat().st_size, BEGINS_S, "nothing was written")
     assert process.poll() is None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()

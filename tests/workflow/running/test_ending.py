@@ -11,7 +11,7 @@ import pytest
 
 from lookalike.workflow.running import ending
 from lookalike.workflow.running.ending import Terminated, end_descendants, listening, pass_on, passing_on, undisturbed
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 
 STUCK = """
 import signal, sys, time
@@ -111,7 +111,9 @@ def test_what_a_process_has_started_ends_with_all_that_was_started_by_it(deaf, t
     process = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True)
     if deaf:
         assert process.stdout.readline() == "ready\n"
-    wait_until(lambda: (tmp_path / "child").is_file() and (tmp_path / "child").read_text(), 20, "nothing was started")
+    wait_until(
+        lambda: (tmp_path / "child").is_file() and (tmp_path / "child").read_text(), BEGINS_S, "nothing was started"
+    )
     end_descendants()
     child = (tmp_path / "child").read_text().strip()
     wait_until(lambda: not Path("/proc", child).exists(), 5, "it lives on")

@@ -15,7 +15,7 @@ from snakemake.iocontainers import Namedlist
 from interrupted import children
 from lookalike.workflow.running import jobs, machine
 from lookalike.workflow.stages import split
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 
 INPUT = {"model": "nowhere.safetensors", "manifest": "nowhere.csv"}
 EMBEDDED = {"batch_size": 4, "representation": {"name": "own"}, "training_pictures": False}
@@ -178,7 +178,9 @@ def test_a_killed_child_is_reported_as_killed(tmp_path, parent):
     failures = []
     waiting = threading.Thread(target=lambda: failures.append(jobs._ask_parent(os.environ[jobs.ADDRESS], request)))
     waiting.start()
-    wait_until(lambda: children(parent.pid), 120, "the child has not begun")  # before it can refuse what is no file
+    wait_until(
+        lambda: children(parent.pid), BEGINS_S, "the child has not begun"
+    )  # before it can refuse what is no file
     (child,) = children(parent.pid)
     os.kill(child, signal.SIGKILL)
     waiting.join(timeout=60)

@@ -12,7 +12,7 @@ import pytest
 from interrupted import SIGNALS, asked, broken_off, children, final_files, request, seconds_of
 from lookalike.workflow.running import jobs
 from trainings import write_dataset
-from waiting import wait_until
+from waiting import BEGINS_S, wait_until
 
 EPOCHS = 12
 
@@ -104,10 +104,10 @@ def test_a_job_outlives_its_parent_and_the_next_one_runs_without(tmp_path, manif
     failures = []
     waiting = threading.Thread(target=lambda: failures.append(asked(wanted)))
     waiting.start()
-    wait_until((tmp_path / "first" / "log").exists, 60, "no job has begun")
+    wait_until((tmp_path / "first" / "log").exists, BEGINS_S, "no job has begun")
     orphaned.kill()
     orphaned.wait()
-    waiting.join(timeout=120)
+    waiting.join(timeout=BEGINS_S)
     assert failures == [""]
     (tmp_path / "second").mkdir()
     assert asked(request(tmp_path / "second", manifest, epochs=EPOCHS)) == ""
