@@ -9,8 +9,10 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 import faiss
 import numpy as np
@@ -263,25 +265,21 @@ def test_more_than_a_batch_is_as_one_by_one(exported, tmp_path, monkeypatch):
     assert "no readable picture (cannot identify" in use["vectors"]([tmp_path / "a.eps"])[2][0]
 
 
-def test_the_exported_service_answers(exported, tmp_path):
-    _, _, folder = exported("embedder")
-    out = shutil.copytree(folder / "out", tmp_path / "out")
-    assert len((out / "service.py").read_text().splitlines()) < 65
-    pinned = [line.split("==") for line in (out / "requirements.txt").read_text().splitlines()]
-    assert all(version(name) == number for name, number in pinned)
-    assert "requirements.txt" in (out / "Dockerfile").read_text()
+@contextmanager
+def served(out, token):
+    """Call the service of an export as its Dockerfile starts it: path, body and token to status and answer."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    forbid = "import sys; sys.modules['lookalike'] = sys.modules['torch'] = None; import uvicorn; "
-    code = f"{forbid}uvicorn.run('service:app', port={port}, log_level='error')"
-    surroundings = {**os.environ, "TOKEN": "key", "PYTHONPATH": "."}
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=out, env=surroundings)
+    uvicorn = str(Path(sys.executable).with_name("uvicorn"))
+    start = [sys.executable, "-c", FORBID, uvicorn, "service:app", "--port", str(port), "--log-level", "error"]
+    process = subprocess.Popen(start, cwd=out, env={**os.environ, "TOKEN": token})
 
-    def call(path, body=None, key="key"):
+    def call(path, body=None, key=token):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST" if body is not None else "GET", path, body, {"Authorization": f"Bearer {key}"})
         answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        text = answer.read()
+        return answer.status, json.loads(text) if answer.getheader("Content-Type") == "application/json" else text
 
     def is_there():
         try:
@@ -291,17 +289,36 @@ def test_the_exported_service_answers(exported, tmp_path):
 
     try:
         wait_until(is_there, 120, "the service did not start")
-        picture = (folder / "pictures" / "even" / "004.png").read_bytes()
-        status, found = call("/search?top=3", picture)
-        assert status == 200 and found[0] == [pytest.approx(1, abs=1e-5), "even/004.png"] and len(found) == 3
-        assert len(call("/vector", picture)[1]) > 3
-        (new,) = write_pictures(tmp_path / "new", 1, seed=9)
-        assert call("/pictures?name=new.png", new.read_bytes()) == (201, 11)
-        assert call("/pictures?name=new.png", new.read_bytes())[0] == 422
-        assert call("/search?top=1", new.read_bytes())[1][0][1] == "new.png"
-        assert call("/search", b"no picture")[0] == 422
-        assert call("/search", picture, key="other")[0] == 401
-        assert call("/search", b"\x00" * (25 * 2**20))[0] == 413
+        yield call
     finally:
         process.terminate()
         process.wait()
+
+
+def test_the_exported_service_answers(exported, tmp_path):
+    _, _, folder = exported("embedder")
+    out = shutil.copytree(folder / "out", tmp_path / "out")
+    assert len((out / "service.py").read_text().splitlines()) <= 40
+    pinned = [line.split("==") for line in (out / "requirements.txt").read_text().splitlines()]
+    assert all(version(name) == number for name, number in pinned)
+    assert "requirements.txt" in (out / "Dockerfile").read_text()
+    picture = (folder / "pictures" / "even" / "004.png").read_bytes()
+    (new,) = (each.read_bytes() for each in write_pictures(tmp_path / "new", 1, seed=9))
+    with served(out, "key") as call:
+        status, found = call("/search?top=3", picture)
+        assert status == 200 and found[0] == [pytest.approx(1, abs=1e-5), "even/004.png"] and len(found) == 3
+        assert len(call("/vector", picture)[1]) > 3
+        assert call("/pictures?name=new.png", new) == (201, 11)
+        assert call("/pictures?name=new.png", new)[0] == 422
+        assert call("/search?top=1", new)[1][0][1] == "new.png"
+        assert call("/search", b"no picture")[0] == 422
+        assert call("/search", picture, key="other")[0] == 401
+        assert call("/search", b"\x00" * (25 * 2**20))[0] == 413
+
+
+def test_without_a_token_everybody_asks_an_exported_service_and_nobody_adds(exported):
+    _, _, folder = exported("embedder")
+    picture = (folder / "pictures" / "even" / "004.png").read_bytes()
+    with served(folder / "out", "") as call:
+        assert call("/search?top=1", picture)[1][0][1] == "even/004.png"
+        assert call("/pictures?name=new.png", picture)[0] == 403

@@ -38,7 +38,7 @@ INDEX, PICTURES, CERTIFICATE = "index.faiss", "pictures.json", "certificate.json
 TOLERANCE = 1e-4  # of any number of a vector, between ONNX and torch
 TRIED = 4  # pictures whose vectors are compared
 TEMPLATES = Path(__file__).with_name("exported")
-NEEDED = ("faiss-cpu", "fastapi", "numpy", "onnxruntime", "pillow", "uvicorn")  # by what is exported
+NEEDED = ("anyio", "faiss-cpu", "fastapi", "numpy", "onnxruntime", "pillow", "uvicorn")  # by what is exported
 INNER_PRODUCT, SQUARED_DISTANCE = "inner product", "squared distance"
 COSINE = "cosine"
 
