@@ -44,6 +44,7 @@ ALONE = {
     "requirements.txt",
 }
 
+UV = shutil.which("uv")
 FORBID = (
     "import sys; sys.modules['lookalike'] = sys.modules['torch'] = None; sys.argv = sys.argv[1:]; "
     "import runpy; runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -265,13 +266,35 @@ def test_more_than_a_batch_is_as_one_by_one(exported, tmp_path, monkeypatch):
     assert "no readable picture (cannot identify" in use["vectors"]([tmp_path / "a.eps"])[2][0]
 
 
+@pytest.fixture(params=["forbidden", pytest.param("absent", marks=pytest.mark.slow)])
+def python(request, exported, tmp_path):
+    """Words that run a script where lookalike and torch are forbidden, or where requirements.txt alone is installed."""
+    if request.param == "forbidden":
+        return [sys.executable, "-c", FORBID]
+    if UV is None:
+        pytest.skip("uv makes the environment")
+    _, _, folder = exported("embedder")
+    fresh = str(tmp_path / "fresh" / "bin" / "python")
+    for words in (
+        ["venv", "--python", sys.executable, str(tmp_path / "fresh")],
+        ["pip", "install", "--python", fresh, "-r", "requirements.txt"],
+    ):
+        made = subprocess.run([UV, *words], cwd=folder / "out", capture_output=True, text=True, check=False)
+        if "Failed to fetch" in made.stderr:
+            pytest.skip("no package index can be reached")
+        assert made.returncode == 0, made.stderr
+    look = "from importlib.util import find_spec; print(find_spec('lookalike'), find_spec('torch'))"
+    assert subprocess.run([fresh, "-c", look], capture_output=True, text=True, check=True).stdout == "None None\n"
+    return [fresh]
+
+
 @contextmanager
-def served(out, token):
+def served(out, token, python=(sys.executable, "-c", FORBID)):
     """Call the service of an export as its Dockerfile starts it: path, body and token to status and answer."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    uvicorn = str(Path(sys.executable).with_name("uvicorn"))
-    start = [sys.executable, "-c", FORBID, uvicorn, "service:app", "--port", str(port), "--log-level", "error"]
+    uvicorn = str(Path(python[0]).with_name("uvicorn"))
+    start = [*python, uvicorn, "service:app", "--port", str(port), "--log-level", "error"]
     process = subprocess.Popen(start, cwd=out, env={**os.environ, "TOKEN": token})
 
     def call(path, body=None, key=token):
@@ -295,16 +318,19 @@ def served(out, token):
         process.wait()
 
 
-def test_the_exported_service_answers(exported, tmp_path):
+def test_the_exported_service_answers(exported, python, tmp_path):
     _, _, folder = exported("embedder")
     out = shutil.copytree(folder / "out", tmp_path / "out")
     assert len((out / "service.py").read_text().splitlines()) <= 40
     pinned = [line.split("==") for line in (out / "requirements.txt").read_text().splitlines()]
     assert all(version(name) == number for name, number in pinned)
     assert "requirements.txt" in (out / "Dockerfile").read_text()
-    picture = (folder / "pictures" / "even" / "004.png").read_bytes()
+    path = folder / "pictures" / "even" / "004.png"
+    printed = subprocess.run([*python, "use.py", str(path)], cwd=out, capture_output=True, text=True, check=True)
+    assert printed.stdout.split()[:2] == ["1.0000", "even/004.png"]
+    picture = path.read_bytes()
     (new,) = (each.read_bytes() for each in write_pictures(tmp_path / "new", 1, seed=9))
-    with served(out, "key") as call:
+    with served(out, "key", python) as call:
         status, found = call("/search?top=3", picture)
         assert status == 200 and found[0] == [pytest.approx(1, abs=1e-5), "even/004.png"] and len(found) == 3
         assert len(call("/vector", picture)[1]) > 3
