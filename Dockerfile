@@ -1,6 +1,6 @@
 # The environment of README's first line and the package, for jobs in containers (docs/cluster.md). The project itself, with its
 # data and results, is mounted. Build it in the project's folder: docker build -t lookalike .
-# Not tried: no machine with a container engine was at hand when this was written.
+# Its steps were tried with buildah on a base of Debian's packages; ci.yml builds it weekly on the base named here.
 FROM python:3.11-slim-bookworm
 RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /var/lib/apt/lists/*
 # Whoever runs it (docker run --user 1234) has a home to write to and names of files in UTF-8, and git trusts a project that is
