@@ -1,4 +1,6 @@
-"""The reference is that of today's code, and names all that recipes can name."""
+"""The reference is that of today's code, and names all that recipes can name; so do the targets."""
+
+import re
 
 import reference
 
@@ -8,6 +10,7 @@ from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.datasets import Dataset
 from lookalike.workflow.settings.scales import Scale
 from projects import ROOT
+from snakemake_logger_plugin_lookalike.command_line import targets_of
 
 
 def test_the_committed_reference_is_that_of_todays_code():
@@ -30,3 +33,11 @@ def test_a_value_is_told_in_words():
     )
     assert reference.words({"anyOf": [{"enum": ["a", "b"]}, {"type": "null"}]}) == "`a`, `b` or `null`"
     assert reference.words({"$ref": "#/$defs/Counts"}) == "`Counts`"
+
+
+def test_the_page_of_targets_names_those_that_can_be_asked_for_and_no_others():
+    page = (ROOT / "docs" / "targets.md").read_text()
+    rows = re.search(r"^\| target \|.*?(?=^$)", page, re.MULTILINE | re.DOTALL)[0].splitlines()[2:]
+    # A cell names targets in code, one each, with what else the line of a call needs.
+    named = [name for row in rows for name in re.findall(r"`(\w+)[^`]*`", row.split("|")[1])]
+    assert sorted(named) == sorted(targets_of(ROOT))
