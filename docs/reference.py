@@ -81,7 +81,7 @@ def commands(group: argparse.ArgumentParser) -> Iterator[str]:
     ]
     example = re.sub("(?<=^Example: ).*", r"`\g<0>`", group.epilog or "")
     text = f"{_sentence(group.description or '')}\n\n`{usage}`\n\n{example}\n\n"
-    yield f"### {group.prog}\n\n{text}{table(('argument', ''), rows)}"
+    yield f"### {group.prog}\n\n{text}{table(('argument', 'meaning'), rows)}"
 
 
 def keys(kind: type[Model], shown: set[str], stated: Mapping[str, Any]) -> str:
@@ -108,7 +108,7 @@ def _keys(schema: Mapping[str, Any], stated: Mapping[str, Any] = MappingProxyTyp
         for name, each in schema["properties"].items()
         if words(each)  # a scale's own, which a call hands on
     ]
-    return table(("key", "value", "default", ""), rows)
+    return table(("key", "value", "default", "meaning"), rows)
 
 
 def words(schema: Mapping[str, Any]) -> str:

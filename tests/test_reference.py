@@ -27,6 +27,13 @@ def test_every_command_key_loss_and_method_has_a_line():
         assert f"### lookalike {command}\n" in page
 
 
+def test_every_key_of_a_file_has_words_of_its_own():
+    section = reference.page().partition("\n## Keys of files\n")[2].partition("\n## Losses\n")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert len(rows) > 200
+    assert [row for row in rows if row.endswith("|  |")] == []
+
+
 def test_a_value_is_told_in_words():
     assert (
         reference.words({"type": "array", "items": {"type": "integer", "minimum": 1}}) == "list of whole number, from 1"

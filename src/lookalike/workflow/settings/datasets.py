@@ -21,6 +21,7 @@ class PictureCache(Model):
     """Smaller copies of all pictures, written once, that trainings and embeddings read instead."""
 
     shorter_side_px: Count
+    """Length of the shorter side of a copy, in pixels."""
     encoding: Literal["png", "jpeg"]
     """Png keeps every pixel of the resized picture, jpeg takes less room."""
     broken: Literal["stop", "skip"]
@@ -39,10 +40,13 @@ class Archive(Model):
     size: Count | None = None
     """Bytes."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    """Checksum of the file, 64 hexadecimal digits."""
     md5: Annotated[str, Field(pattern="^[0-9a-f]{32}$")] | None = None
+    """Checksum where the owner publishes no SHA-256, 32 hexadecimal digits."""
     unverified: Literal[True] | None = None
     """No checksum is published: known by its name, checked by the counts only."""
     urls: Unique[Url] = []
+    """Addresses that are tried in this order; without one a person has to get the file."""
     optional: Literal[True] | None = None
     """The split can be read without it."""
     packaging: Text = ""
@@ -59,24 +63,33 @@ class Classes(Model):
     """Which class has which role, where the layout itself does not say."""
 
     train: Selection | None = None
+    """Classes to learn from: the first and the last id, or names of folders."""
     test: Selection | None = None
+    """Classes to be searched, never trained on, in the same form."""
 
 
 class Numbers(Model):
     """How much there is of a role."""
 
     classes: Count | None = None
+    """Number of different labels."""
     images: Count | None = None
+    """Number of pictures."""
 
 
 class Counts(Model):
     """How much there is of each role."""
 
     train: Numbers | None = None
+    """Size of the part to learn from."""
     test: Numbers | None = None
+    """Size of the test set that is its own gallery."""
     query: Numbers | None = None
+    """Size of the part that is searched for."""
     gallery: Numbers | None = None
+    """Size of the part that is searched in."""
     unlabelled: Numbers | None = None
+    """Size of the part without labels, which has pictures only."""
 
 
 class Generator(Model):
@@ -85,12 +98,15 @@ class Generator(Model):
     preset: str
     """A key of figurines.PRESETS."""
     seed: Natural
+    """Seed of all that is drawn."""
     train_classes: Count | None = None
     """In place of the preset's."""
     test_classes: Count | None = None
+    """Number of test classes, in place of the preset's."""
     images_per_class: Annotated[list[Count], Field(min_length=1)] | None = None
     """Numbers of pictures of a class, all equally likely."""
     images_per_test_class: Annotated[list[Count], Field(min_length=1)] | None = None
+    """The same of a test class, where it differs."""
 
 
 class Dataset(Model):
@@ -115,7 +131,9 @@ class Dataset(Model):
     largest_class: Count | None = None
     """Pictures of the largest training class, by which `lookalike plan` counts steps before the split."""
     archives: list[Archive] = []
+    """Files to get and unpack; none for folders and drawn sets."""
     generator: Generator | None = None
+    """Drawing in place of archives."""
     archive: Text = ""
     """In an overlay: path of the user's own archive, from the project or absolute, unpacked below data/<name>."""
     folder: Text = ""

@@ -122,6 +122,7 @@ class Part(Model):
     model_config = ConfigDict(extra="allow")
 
     name: str
+    """Which part; its options stand beside."""
 
     @property
     def options(self) -> dict[str, Any]:

@@ -16,7 +16,9 @@ class Rung(Model):
     """Trials of the same length, each trained anew with a decay of its own."""
 
     epochs: Count
+    """Length of a trial."""
     batches_per_epoch: Count
+    """Batches of each of them."""
     seeds: SomeUnique[Natural]
     """Of each trial, the same for all; others than those that tables report."""
     survivors: Count | None = None
@@ -29,6 +31,7 @@ class RateTrials(Model):
     trunk: SomeUnique[Positive]
     """Levels of its rate."""
     head: SomeUnique[Positive]
+    """Levels of the rate of the new layers, each tried with each of the trunk's."""
     rungs: Annotated[list[Rung], Field(min_length=2)]
     """The first tries the whole grid."""
     train: TrainPart = {}

@@ -15,7 +15,9 @@ class PrintedTable(Model):
     """The printed table whose rows stand beside ours."""
 
     paper: str
+    """File of params/published, as `avsl`."""
     table: str
+    """Its column `table`, as `T1`."""
     read_as: Annotated[dict[str, str], Field(min_length=1)] = {}
     """Metric in params/published -> the one that the numbers are, where a caption is wrong."""
 
@@ -24,22 +26,29 @@ class PrintedRow(Model):
     """Which row of the printed table a row repeats."""
 
     method: str
+    """The file's column of that name, as for the two below."""
     setting: str = ""
+    """What tells rows of one method apart."""
     embedding_dim: int | None = None
+    """Printed size D, where rows differ in it."""
 
 
 class PrintedPoint(Model):
     """The printed row whose numbers stand beside a point of a sweep."""
 
     table: PrintedTable
+    """Where it is printed."""
     row: PrintedRow
+    """Which of its rows."""
 
 
 class Row(Model):
     """A row of a table."""
 
     recipe: str
+    """Name in any file of params/recipes."""
     label: Line
+    """First column, and how other rows name this one."""
     trivial: bool = False
     """An answer without looking; rows above it that reach less are named in a note."""
     against: str = ""
@@ -53,13 +62,16 @@ class Row(Model):
     seeds: SomeUnique[Natural] = []
     """In place of the call's."""
     published: PrintedRow | None = None
+    """Printed row whose numbers stand beside."""
 
 
 class _OfTable(Model):
     """What a table says whether or not it is planned yet."""
 
     title: str
+    """Heading."""
     published: PrintedTable | None = None
+    """Printed table whose numbers stand beside; rows name theirs."""
     datasets: Literal["own"] | Some[str]
     """Published data sets, or `own` for all of an overlay."""
     metrics: SomeUnique[str]
@@ -75,6 +87,7 @@ class _OfTable(Model):
     terms: bool = False
     """Show of each row its rates, pooling and embedding size and what it cost, and note the terms of all."""
     rows: Sequence[Row]
+    """Lines from top to bottom; trivial ones follow."""
 
     @property
     def named_datasets(self) -> list[str]:
@@ -86,7 +99,9 @@ class Table(_OfTable):
     """An entry of params/tables/<paper>.yaml."""
 
     checkpoint: Literal["best", "last"] = "best"
+    """Epoch that the printed numbers are of; where it is not the last, ours of it stand beside those of the last."""
     rows: Some[Row]
+    """Lines from top to bottom; trivial ones follow."""
 
 
 class PlannedRow(Row):
@@ -129,9 +144,13 @@ class Choice(Model):
     where: dict[str, dict[Any, DatasetSections]] = {}
     """Axis -> its value -> what is laid over then."""
     train: TrainPart = {}
+    """Keys of network, loss and training that this choice sets."""
     embed: EmbedPart = {}
+    """Keys of the representation that it sets."""
     evaluate: EvaluatePart = {}
+    """Keys of comparison and metrics that it sets."""
     per_dataset: dict[str, Any] = {}
+    """By published data set what differs on it."""
 
 
 class Values(Model):
@@ -140,6 +159,7 @@ class Values(Model):
     key: Annotated[str, Field(pattern=r"^(train|embed|evaluate)(\.[a-z_]+)+$")]
     """What the values are laid over."""
     values: SomeUnique[int | float | str | bool | None]
+    """Values that are tried, each a choice."""
 
 
 def _kind_of_axis(axis: Any) -> str:
@@ -156,12 +176,15 @@ class Sweep(Model):
     """An entry of params/sweeps/<family>.yaml: a table with a row for every combination of choices."""
 
     title: str
+    """Heading."""
     recipe: str | None = None
     """That every point starts from."""
     datasets: Some[str]
     """Published data sets."""
     metrics: SomeUnique[str]
+    """Columns, as of a table."""
     notes: list[str] = []
+    """Footnotes."""
     published: dict[str, PrintedPoint] = {}
     """By label the printed row of a point whose settings are those of no row of a table; others need none."""
     terms: bool = False
