@@ -14,8 +14,9 @@ from lookalike.sampling.miners import Tuples
 class PartCrossEntropyLoss(BatchLoss):
     """Cross entropies of one linear classifier per part of the embedding, summed over the parts.
 
-    The embedding is read as it is, not normalised, and cut into ``parts`` pieces of equal size; the mean is taken over
-    the batch. As in the losses of proxies, items weigh by how often ``indices_tuple`` names them.
+    ``sum_i -log softmax_y(W_i x_i + b_i)``, mean over the batch. The embedding is read as it is, not normalised, and
+    cut into ``parts`` pieces ``x_i`` of equal size. As in the losses of proxies, items weigh by how often
+    ``indices_tuple`` names them.
 
     Args:
         classes: number of training classes.
@@ -26,8 +27,8 @@ class PartCrossEntropyLoss(BatchLoss):
     Raises:
         ValueError: if the parts cannot share the dimensions evenly.
 
-    Source: Sun et al. 2018 (PCB), to which Visual Similarity Attention, Table 3, adds its mining. Classifiers start as
-    torch's linear layers do, which neither states.
+    Source: Sun et al. 2018 (PCB), to which SAM, Table 3, adds its mining. Classifiers start as torch's linear layers
+    do, which neither states.
     """
 
     reads_length = True

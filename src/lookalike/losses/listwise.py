@@ -17,9 +17,13 @@ from lookalike.sampling.miners import Tuples
 
 
 class FastAPLoss(LibraryLoss):
-    """FastAP with soft histograms of squared distances.
+    """FastAP: average precision from soft histograms of squared distances.
 
-    Source: Contextual, Section 5 baselines.
+    ``1 - 1/|P_i| sum_m h+_m H+_m / H_m``, mean over the items i with a positive. ``h_m`` counts the other items of the
+    batch at node m of ``bins + 1`` on [0, 4], linear between nodes, ``h+_m`` the positives ``P_i`` among them. ``H``
+    and ``H+`` add up the nodes to m.
+
+    Source: Contextual, Tables 4, 7 and 8, row Fast-AP.
     """
 
     def __init__(self, *, bins: int = 10) -> None:
@@ -65,7 +69,15 @@ class _RankingLoss(BatchLoss):
 
 
 class SmoothAPLoss(_RankingLoss):
-    """Smooth-AP, alone as in Contextual's 256 px code; its 224 px code has ``contrastive_weight=0.5``."""
+    """Smooth-AP: average precision with a sigmoid for each comparison of two similarities.
+
+    ``(1 - w) (1 - mean_i AP_i) + w contrastive_cosine`` with ``AP_i = 1/|P_i| sum_{j in P_i} r_j / (r_j + sum_{n not in
+    P_i} h-(s_in - s_ij))``, ``r_j = 1 + sum_{p in P_i, p != j} h+(s_ip - s_ij)`` and ``h+(t) = h-(t) = sigmoid(t /
+    temperature)``; ``P_i`` holds i, and w is the ``contrastive_weight``.
+
+    Source: Contextual, Tables 4 and 6 to 8, row Smooth-AP; Brown et al. 2020. Alone as in the 256 px code; the 224 px
+    code has ``contrastive_weight=0.5``.
+    """
 
     def __init__(
         self,
@@ -82,7 +94,11 @@ class SmoothAPLoss(_RankingLoss):
 class RoadmapLoss(_RankingLoss):
     """ROADMAP: SupAP and the contrastive loss, half and half.
 
-    Source: Contextual, Section 5 baselines and Appendix H.5.
+    As `smooth_ap`, with ``h+(t) = [t >= 0]`` without gradient, and ``h-(t) = sigmoid(t / temperature)`` up to 0, ``1/2
+    + sigmoid(t / temperature)`` up to ``delta``, and ``rho (t - delta) + offset`` beyond.
+
+    Source: Contextual, Tables 2 to 4 and Appendix H.5, row ROADMAP; Ramzi et al. 2021.
+    Differs: the released code of Contextual has ``rho t + offset`` beyond ``delta``; this is ROADMAP's.
     """
 
     def __init__(
@@ -101,7 +117,14 @@ class RoadmapLoss(_RankingLoss):
 
 
 class SoftbinAPLoss(_RankingLoss):
-    """SoftBin-AP. Source: Contextual, Section 5 baselines."""
+    """SoftBin-AP: average precision from soft counts in bins of similarity.
+
+    ``(1 - w) (1 - mean_i sum_m (H+_m / H_m) (h+_m / |P_i|)) + w contrastive_cosine``. ``h_m`` counts the batch in bin m
+    of ``bins``, whose centres fall from 1 to -1, linear between centres, ``h+_m`` the positives ``P_i``, i itself among
+    them; ``H`` and ``H+`` add up the bins to m, and w is the ``contrastive_weight``.
+
+    Source: Contextual, Section 5 baselines; Revaud et al. 2019.
+    """
 
     def __init__(
         self,
@@ -116,7 +139,15 @@ class SoftbinAPLoss(_RankingLoss):
 
 
 class BlackboxAPLoss(_RankingLoss):
-    """Blackbox-AP with fresh noise. Source: Contextual, Section 5 baselines."""
+    """Blackbox-AP: average precision on true ranks, with fresh noise.
+
+    ``(1 - w) (1 - mean_i 1/|P_i| sum_{j in P_i} r+_ij / r_ij) + w contrastive_cosine``. ``r_ij`` is the rank of j in
+    row i of ``s - margin |z| (y - 1/2)`` with normal ``z`` and y 1 for a shared class, ``r+_ij`` that among the
+    positives ``P_i``, which hold i, and w the ``contrastive_weight``. A gradient g of ``r / B`` becomes ``(r(s + lam g)
+    - r(s)) / (B lam)``, and ``r+`` has none.
+
+    Source: Contextual, Section 5 baselines; Rolinek et al. 2020.
+    """
 
     def __init__(
         self,

@@ -54,6 +54,8 @@ def angular_terms(vectors: Tensor, anchor: Tensor, positive: Tensor, negatives: 
 class NPairLoss(BatchLoss):
     """N-pair loss on raw dot products, averaged over the pairs, plus ``length_weight`` times the mean length.
 
+    ``mean_ap log(1 + sum_n exp(x_a.x_n - x_a.x_p)) + length_weight mean |x|``.
+
     Source: DIML Table 1, row NPair.
     Differs: the library's NPairsLoss is another loss. Its NTXentLoss on dot products agrees but stops growing, and
     giving a gradient, where the loss exceeds 87 in float32.
@@ -74,6 +76,9 @@ class NPairLoss(BatchLoss):
 
 class AngularLoss(BatchLoss):
     """N-pair loss on raw dot products plus ``angular_weight`` times the angular loss on unit vectors, plus length.
+
+    ``mean_ap log(1 + sum_n exp(min(x_a.x_n - x_a.x_p, 50))) + angular_weight mean_ap log(1 + sum_n exp(4 t (a + p).n -
+    2 (1 + t) a.p)) + length_weight mean |x|`` with ``t = tan^2(degrees)`` and unit vectors ``a, p, n``.
 
     Source: DIML Table 1, row Angular.
     Differs: the library's AngularLoss normalises anchors and positives but not the negatives.
@@ -104,7 +109,9 @@ class AngularLoss(BatchLoss):
 
 
 class GeneralisedLiftedLoss(BatchLoss):
-    """``(log sum exp(d_ap) + log sum exp(margin - d_an))+`` on raw distances, averaged over anchors, plus mean length.
+    """Smooth maxima over all positives and all negatives of an anchor, on raw distances, plus the mean length.
+
+    ``mean_a (log sum_p exp(|x_a - x_p|) + log sum_n exp(margin - |x_a - x_n|))+ + length_weight mean |x|``.
 
     Source: DIML Table 1, row GenLifted.
     Differs: the library's loss averages over all items; here, as in the released code, over anchors with a positive,

@@ -35,6 +35,8 @@ Divisor = Literal["either", "both"]
 class MultiSimilarityLoss(LibraryLoss):
     """``log(1 + sum_p exp(-alpha (s_ap - base))) / alpha + log(1 + sum_n exp(beta (s_an - base))) / beta``.
 
+    The mean is over anchors with a positive loss, or over all items.
+
     Source: DIML Table 1, row MS. Contextual takes ``beta=50, average_over="all"``, without miner or (its row "+ miner")
     with this one.
 
@@ -66,7 +68,9 @@ class MultiSimilarityLoss(LibraryLoss):
 class NTXentLoss(LibraryLoss):
     """Cross entropy of each positive against the negatives of its anchor, on cosine over ``temperature``.
 
-    Source: Contextual, Section 5 baselines.
+    ``-log(e_p / (e_p + sum_n e_n))`` with ``e_i = exp(s_ai / temperature)``, mean over positive pairs.
+
+    Source: Contextual, Tables 4 and 6 to 8, row NtXent.
     """
 
     def __init__(self, *, temperature: float = 0.07, **mining: Unpack[MiningOptions]) -> None:
@@ -77,8 +81,11 @@ class NTXentLoss(LibraryLoss):
 class HistogramLoss(BatchLoss):
     """Chance that a random negative pair is more similar than a random positive pair, from soft histograms.
 
-    Source: DIML Table 1, row Histogram: ``bins`` intervals between ``bins + 1`` nodes on [-1, 1], 64 and on SOP 10
-    (whose 11 nodes the released code compares as floats, and so misses some).
+    ``sum_m h-_m sum_{l <= m} h+_l``. ``h+_m`` and ``h-_m`` are shares of the positive and the negative pairs at node m
+    of ``bins + 1`` on [-1, 1], linear between nodes.
+
+    Source: DIML Table 1, row Histogram: ``bins`` 64, and 10 on SOP (whose 11 nodes the released code compares as
+    floats, and so misses some).
     Differs: the library's loss breaks off with an index error where a similarity is exactly 1; the values agree.
     """
 
@@ -112,7 +119,7 @@ def _unordered(first: Tensor, second: Tensor, labels: Tensor) -> Tensor:
 
 
 class ContrastiveLoss(LibraryLoss):
-    """Mean of ``(d_ap - positive_margin)+`` over positive pairs, plus ``(negative_margin - d_an)+`` over negative ones.
+    """``mean_ap (d_ap - positive_margin)+ + mean_an (negative_margin - d_an)+``.
 
     Source: DIML Table 1, row Contrastive, numbers of the released code.
     """
@@ -129,7 +136,7 @@ class ContrastiveLoss(LibraryLoss):
 
 
 class CosineContrastiveLoss(LibraryLoss):
-    """``(positive_margin - s)+`` and ``(s - negative_margin)+``, each averaged over its strictly positive terms.
+    """``(positive_margin - s_ap)+`` plus ``(s_an - negative_margin)+``, each averaged over its strictly positive terms.
 
     Source: Contextual, Eq. 29 and Appendix H.5.
     """
@@ -146,9 +153,9 @@ class CosineContrastiveLoss(LibraryLoss):
 class SquaredContrastiveLoss(BatchLoss):
     """Mean of ``d_ap^2`` over positive pairs, plus mean of ``((margin - d_an)+)^2`` over negatives within ``margin``.
 
-    Source: SAM Table 1, Siamese, which names no formula; Hadsell et al. 2006, Eq. 4, on unit vectors.
-    Differs: Hadsell et al. halve each term. The means, over all pairs of the batch unless a miner is named, are ours;
-    one over all negatives would fade while most of them lie beyond the margin.
+    Source: SAM Table 1, row Siamese; Hadsell et al. 2006, Eq. 4, on unit vectors.
+    Differs: SAM names no formula, and Hadsell et al. halve each term. The means, over all pairs of the batch unless a
+    miner is named, are ours; one over all negatives would fade while most of them lie beyond the margin.
     """
 
     def __init__(self, *, margin: float = 0.5, **mining: Unpack[MiningOptions]) -> None:
@@ -167,10 +174,12 @@ class SquaredContrastiveLoss(BatchLoss):
 class MarginLoss(BatchLoss):
     """``(d_ap - b + margin)+`` and ``(b - d_an + margin)+``, with the boundary ``b`` of the anchor's class.
 
+    The sum over triplets is divided by the number of triplets with a positive term, or by that of positive terms.
+
     Source: DIML Table 1, row Margin, and Eq. 10; Wu et al. 2017.
     Differs: the released code of DIML compares each distance with the boundary of every anchor; here each pair has its
     own, which is the same while boundaries are equal. The printed margin is learnable, the code's is fixed, as here.
-    Differs: the library has ``divisor="both"`` only.
+    The library has ``divisor="both"`` only.
 
     Args:
         classes: number of boundaries; they are the parameter ``boundaries``.

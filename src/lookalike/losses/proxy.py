@@ -27,7 +27,7 @@ MarginOn = Literal["own_class", "every_class"]
 
 
 class ProxyNCALoss(BatchLoss):
-    """``d^2(x, own proxy) + log sum_others exp(-d^2(x, proxy))`` on vectors of length ``length``.
+    """``d^2(x, c_y) + log sum_{c != c_y} exp(-d^2(x, c))`` on vectors of length ``length``, mean over the batch.
 
     Source: DIML Table 1, row ProxyNCA.
     Differs: the library has the own proxy in the sum as well, see :class:`ProxyNCASoftmaxLoss`.
@@ -56,7 +56,9 @@ class ProxyNCALoss(BatchLoss):
 class ProxyNCASoftmaxLoss(LibraryLoss):
     """ProxyNCA with the own proxy in the denominator too: cross entropy of ``-scale d^2``.
 
-    Source: Contextual, Section 5 baselines; ``scale`` is 9 in its 224 px set-up and 10 at 256 px.
+    ``-log(exp(-scale d^2(x, c_y)) / sum_c exp(-scale d^2(x, c)))``, mean over the batch.
+
+    Source: Contextual, Tables 2 and 3, row Proxy NCA; ``scale`` is 9 in its 224 px set-up and 10 at 256 px.
     """
 
     def __init__(
@@ -68,9 +70,12 @@ class ProxyNCASoftmaxLoss(LibraryLoss):
 
 
 class ProxyAnchorLoss(LibraryLoss):
-    """Proxy Anchor on cosine similarities.
+    """Proxy Anchor: smooth maxima over all positives and all negatives of a proxy, on cosine similarities.
 
-    Source: Kim et al. 2020, Eq. 4; baseline of all papers here, not in DIML's released code.
+    ``mean_{c in batch} log(1 + sum_{x of c} exp(-scale (s_xc - margin))) + mean_c log(1 + sum_{x not of c} exp(scale
+    (s_xc + margin)))``. The first mean is over classes of the batch, the second over all.
+
+    Source: Kim et al. 2020, Eq. 4; a baseline of AVSL, DIML and Contextual, not in DIML's released code.
     """
 
     def __init__(
@@ -92,7 +97,9 @@ class ProxyAnchorLoss(LibraryLoss):
 class SoftmaxLoss(LibraryLoss):
     """Normalised softmax: cross entropy of ``cosine / temperature``, without bias.
 
-    Source: DIML Table 1, row Softmax; Contextual, row N-Softmax.
+    ``-log(exp(s_xy / temperature) / sum_c exp(s_xc / temperature))``, mean over the batch.
+
+    Source: DIML Table 1, row Softmax; Contextual, Tables 4 and 8, row N-Softmax.
     """
 
     def __init__(
@@ -106,6 +113,9 @@ class SoftmaxLoss(LibraryLoss):
 
 class ArcFaceLoss(LibraryLoss):
     """Cross entropy of ``scale cos``, with ``margin`` radians added to the angle of the own class.
+
+    ``-log(e / (e + sum_{c != c_y} exp(scale cos t_c)))`` with ``e = exp(scale cos(t_y + margin))`` and angles ``t``
+    between x and c, mean over the batch; for ``t_y > pi - margin`` the cosine is ``cos t_y - margin sin(margin)``.
 
     Source: Deng et al. 2019, Eq. 3, with the numbers of DIML Table 1, row ArcFace.
     Differs: the released code of DIML shifts the logits of all classes alike, so that its margin has no effect, and

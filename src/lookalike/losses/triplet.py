@@ -31,9 +31,10 @@ LIBRARY_MINING = MappingProxyType({"lower": 0.5, "upper": 1.4, "triplets_per_anc
 class TripletLoss(LibraryLoss):
     """``(d_ap - d_an + margin)+`` on Euclidean distances, averaged over the strictly positive terms.
 
-    Source: Contextual, baselines: the library's loss with the library's distance-weighted mining. Unless
-    ``miner_parameters`` are given that miner leaves out distances from 1.4 on and draws 4 triplets per anchor, as the
-    library does with 4 items per class.
+    Mining is the library's by distance: unless ``miner_parameters`` are given it leaves out distances from 1.4 on and
+    draws 4 triplets per anchor, as the library does with 4 items per class.
+
+    Source: Contextual, Tables 2 to 4, row Triplet.
     """
 
     mining = Mining("distance_weighted", LIBRARY_MINING)
@@ -55,25 +56,44 @@ class SquaredTripletLoss(LibraryLoss):
 
 
 class RandomTripletLoss(SquaredTripletLoss):
-    """Row Triplet-R of DIML Table 1."""
+    """``(d_ap^2 - d_an^2 + margin)+``, mean over as many random triplets as the batch has items.
+
+    Source: DIML Table 1, row Triplet-R.
+    """
 
     mining = Mining("random")
 
 
 class SemihardTripletLoss(SquaredTripletLoss):
-    """Row Triplet-S of DIML Table 1."""
+    """``(d_ap^2 - d_an^2 + margin)+``, mean over a semihard triplet of each anchor: ``d_ap < d_an < d_ap + 0.2``.
+
+    An anchor without such a negative takes any.
+
+    Source: DIML Table 1, row Triplet-S.
+    """
 
     mining = Mining("semihard")
 
 
 class SofthardTripletLoss(SquaredTripletLoss):
-    """Row Triplet-H of DIML Table 1."""
+    """``(d_ap^2 - d_an^2 + margin)+``, mean over a hard triplet of each anchor: ``d_ap > min_n d_an``.
+
+    Its negative has ``d_an < max_p d_ap``. An anchor without such a positive or negative takes any.
+
+    Source: DIML Table 1, row Triplet-H.
+    """
 
     mining = Mining("softhard")
 
 
 class DistanceWeightedTripletLoss(SquaredTripletLoss):
-    """Row Triplet-D of DIML Table 1."""
+    """``(d_ap^2 - d_an^2 + margin)+``, mean over a triplet of each anchor whose negative is drawn by ``1 / q(d_an)``.
+
+    The density of distances on the unit sphere is ``log q(d) = (D - 2) log d + (D - 3) / 2 log(1 - d^2 / 4)``; those
+    below 0.5 count as 0.5.
+
+    Source: DIML Table 1, row Triplet-D; Wu et al. 2017, Section 4.
+    """
 
     mining = Mining("distance_weighted")
 
@@ -115,7 +135,7 @@ def of_third_class(anchor: Tensor, negative: Tensor, labels: Tensor) -> Tensor:
 class QuadrupletLoss(BatchLoss):
     """Mean of ``(d_ap - d_an + margin)+`` plus mean of ``(d_ap - d_nf + fourth_margin)+`` with a fourth item f.
 
-    Source: DIML Table 1, row Quadruplet; Chen et al. 2017, Eq. 8. The library has none.
+    Source: DIML Table 1, row Quadruplet; Chen et al. 2017, Eq. 8.
     Differs: the released code takes an almost arbitrary batch index as fourth item and averages over the full B x B
     table. Here the fourth is drawn from the classes other than the anchor's and the negative's; triplets for which the
     batch has no third class contribute the first term only.
@@ -149,11 +169,11 @@ class TwoHingeQuadrupletLoss(BatchLoss):
 
     Each of the two is averaged over its strictly positive terms, like the triplet loss of Contextual.
 
-    Source: SAM Table 1, Quadruplet, which names no formula; this is the form that matches its weight vector, where
-    both negatives are compared with the anchor. Where m comes from is open too: it is drawn like the library's
-    distance-weighted negatives, from the classes other than the anchor's and that of n, which is mined. Triplets for
-    which the batch has no such item contribute the first hinge only. Mining is that of
-    :class:`TripletLoss`.
+    Source: SAM Table 1, row Quadruplet.
+    Differs: SAM names no formula; this is the form that matches its weight vector, where both negatives are compared
+    with the anchor. Where m comes from is open too: it is drawn like the library's distance-weighted negatives, from
+    the classes other than the anchor's and that of n, which is mined. Triplets for which the batch has no such item
+    contribute the first hinge only. Mining is that of :class:`TripletLoss`.
     """
 
     mining = Mining("distance_weighted", LIBRARY_MINING)

@@ -125,6 +125,11 @@ def margin_loss(
 class ProxyAnchorTerms(nn.Module):
     """Proxy Anchor against learned proxies, one table of them per level.
 
+    ``mean_{c in batch} log(1 + sum_{x of c} exp(scale (d_xc - positive_margin))) + mean_c log(1 + sum_{x not of c}
+    exp(scale (negative_margin - d_xc)))`` on each distance d.
+
+    Source: AVSL's distance form of Kim et al. 2020, Eq. 4.
+
     Args:
         classes: number of training classes.
         levels: number of levels.
@@ -195,6 +200,9 @@ class ProxyAnchorTerms(nn.Module):
 class MarginTerms(nn.Module):
     """Margin loss among the images of the batch, with a learned boundary per class for each distance.
 
+    ``(d_ap - b + margin)+`` and ``(b + margin - d_an)+``, averaged over the strictly positive ones.
+
+    Source: AVSL's margin loss; Wu et al. 2017.
     Differs: as in the released code the distances are squared and the negatives are the hardest; the paper is
     Euclidean and cites distance-weighted sampling (``sampling="distance_weighted"``).
 

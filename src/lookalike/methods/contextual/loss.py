@@ -146,6 +146,9 @@ def _same_class(similarity: Tensor, labels: Tensor) -> Tensor:
 class ContextualLoss(nn.Module):
     """``lam`` contextual + ``(1 - lam)`` contrastive + ``gamma`` regulariser, all on one similarity matrix.
 
+    ``lam sum_{i != j} (y_ij - w_ij)^2 / B^2 + (1 - lam) contrastive_cosine + gamma (target_similarity - mean s)^2``,
+    with the contextual similarity ``w`` of Eq. 1 to 4, ``y`` 1 for a shared class, and the mean over all ``B^2``.
+
     Args:
         k: neighbours of a sample, itself counted; the paper takes the samples per class.
         eps: margin of the neighbourhoods on the squared Euclidean distance.
@@ -166,7 +169,7 @@ class ContextualLoss(nn.Module):
     Raises:
         ValueError: if ``k``, ``eps``, ``lam``, ``gamma`` or ``variant`` is outside its range.
 
-    Source: Supervised Metric Learning to Rank, Eq. 6.
+    Source: Contextual (Supervised Metric Learning to Rank), Eq. 6.
     Differs: ``lam`` is the paper's; the released code of the 224 x 224 experiments calls ``1 - lam`` by that name.
     """
 

@@ -150,7 +150,10 @@ def check_batch(regions: Tensor, labels: Tensor) -> None:
 class MarginTerm(nn.Module):
     """`margin_loss` with drawn triplets and a learned boundary per class.
 
-    Source: DIML, section 5: triplets are drawn by the distances of the global vectors, with `DistanceWeightedMiner`.
+    ``(d_ap - b + margin)+`` and ``(b + margin - d_an)+``: their sum over the number of triplets with a positive one.
+    Triplets are drawn by the distances of the global vectors, with `DistanceWeightedMiner`.
+
+    Source: DIML, Eq. 10 and 11, and section 5.
 
     Args:
         classes: number of training classes.
@@ -186,7 +189,14 @@ class MarginTerm(nn.Module):
 
 
 class MultiSimilarityTerm(nn.Module):
-    """`multi_similarity_loss` with its numbers, which are the arguments; the number of classes is not read."""
+    """`multi_similarity_loss` with its numbers, which are the arguments; the number of classes is not read.
+
+    ``log(1 + sum_p exp(-alpha (s_ap - base))) / alpha + log(1 + sum_n exp(beta (s_an - base))) / beta`` over the
+    positives with ``s_ap < max_n s_an + epsilon`` and the negatives with ``s_an > min_p s_ap - epsilon``, mean over
+    anchors that keep pairs.
+
+    Source: DIML, Eq. 11 and 12; Wang et al. 2019.
+    """
 
     def __init__(
         self,

@@ -34,7 +34,13 @@ MINING = set(inspect.signature(SimilarityMiningLoss).parameters)
 
 
 class EmbedderLearner(Learner):
-    """Any loss of ``LOSSES`` on the embeddings, or on their projections while training."""
+    """Any loss of ``LOSSES`` on the embeddings, or on their projections while training.
+
+    ``L(f(x), y)``, with a ``projector`` ``L(unit(W unit(f(x))), y)``. A ``regulariser`` adds ``gamma (s~ - mean s)^2``
+    for the mean over all pairs of the batch, ``s~`` its ``target_similarity``.
+
+    Source: the baseline of all four papers; projector and regulariser are those of Contextual, Section 5 and Eq. 7.
+    """
 
     def __init__(self, settings: Train, *, classes: int) -> None:
         super().__init__(settings, classes=classes)
@@ -88,7 +94,14 @@ class EmbedderLearner(Learner):
 
 
 class SAMLearner(EmbedderLearner):
-    """An ordinary embedder, trained by a metric loss and by a mining loss on images with its attention erased."""
+    """An ordinary embedder, trained by a metric loss and by a mining loss on images with its attention erased.
+
+    ``L + gamma mean ||f_a - f_p| - |f_a - f_n||`` with unit features ``f`` of ``x (1 - sigmoid(alpha (M - beta)))``.
+    The attention ``M``, brought to [0, 1], is ``relu(sum_k A_k mean d(w.f)/dA_k)`` over channels k of the last map
+    ``A``, with ``w = (1 - |f_a - f_p|) |f_a - f_n|`` by entry, of the images as they are. Pairs have other forms.
+
+    Source: SAM, Eq. 1 to 3, of which the print has lost operators.
+    """
 
     loss: SimilarityMiningLoss
 
@@ -120,7 +133,15 @@ class SAMLearner(EmbedderLearner):
 
 
 class AVSLLearner(Learner):
-    """Levels, graph and losses trained together; one backward pass realises the paper's two minimisations."""
+    """Levels, graph and losses trained together; one backward pass realises the paper's two minimisations.
+
+    ``final_weight L(d) + sum_l level_weights_l L(|e_l - e'_l|^2)`` with unit embeddings ``e_l`` of three levels. The
+    distance ``d`` is the sum of ``D_3``, where ``D_l = p_l (e_l - e'_l)^2 + (1 - p_l) W_l D_{l-1}``, ``D_1 = (e_1 -
+    e'_1)^2``, and ``p_l = sigmoid(sigmoid_scale (alpha_l eta_l eta'_l + beta_l))``. ``W_l`` are the edges to the level
+    below, ``k`` of each node; ``eta_l`` is the deviation of a node's map.
+
+    Source: AVSL, Eq. 1 to 8; factor of the sigmoid and weights are the released code's.
+    """
 
     scoring = staticmethod(graph)
     model: AVSL
@@ -177,7 +198,14 @@ class AVSLLearner(Learner):
 
 
 class DIMLLearner(Learner):
-    """An embedder whose regions are trained: structure and mean of the regions together."""
+    """An embedder whose regions are trained: structure and mean of the regions together.
+
+    ``L`` of ``(sum_ij T_ij s(z_i, z'_j) + s(g, g')) / 2``, or of the same with distances ``d`` for ``s``. ``z`` are the
+    regions, ``g`` is their mean. The plan ``T`` has the least ``sum_ij T_ij (1 - s(z_i, z'_j)) + reg sum_ij T_ij log
+    T_ij`` of those whose rows sum to shares of ``s(z_i, g')+`` and whose columns to shares of ``s(z'_j, g)+``.
+
+    Source: DIML, Eq. 4 to 12.
+    """
 
     scoring = staticmethod(structural_matching)
     model: DIML
