@@ -6,25 +6,30 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from torch import nn
+
 from lookalike.app.command import parser
-from lookalike.losses import LOSSES
+from lookalike.losses import LOSSES, arguments_of
+from lookalike.losses.base import BatchLoss
 from lookalike.methods import METHODS
-from lookalike.workflow.plan.checks import SUPPLIED
+from lookalike.methods.method import ANY_LOSS
+from lookalike.workflow.plan.checks import SUPPLIED, check_recipe, losses_of
+from lookalike.workflow.plan.recipes import Terms, read_recipes, sections_on
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.datasets import Dataset
-from lookalike.workflow.settings.files import read_yaml
+from lookalike.workflow.settings.files import read_yaml, yaml_value
 from lookalike.workflow.settings.model import Model
-from lookalike.workflow.settings.recipes import Recipe, RecipeEntry
+from lookalike.workflow.settings.recipes import Recipe, RecipeEntry, Train
 from lookalike.workflow.settings.scales import Scale
-from lookalike.workflow.settings.sources.code import constructor_arguments
 from lookalike.workflow.settings.tables import Sweep, Table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +58,19 @@ KINDS = {
     "object": "mapping",
     "array": "list",
 }
+
+REQUIRED = inspect.Parameter.empty
+SECTION = re.compile(r"^(Args|Attributes|Differs|Raises|Returns|Source): *", re.MULTILINE)
+# A training with regions compares their mean, whatever the default of an embedder that was trained otherwise.
+SET_BY_LEARNERS = {"diml": {"global_vector": "locations"}}
+SYMBOLS = """\
+- `a`, `p`, `n`: anchor, positive and negative. `x`: an embedding as it is, or an item. `c`: a class's vector.
+- `s`, `d`: cosine similarity and Euclidean distance of unit vectors. `P_i`: the positives of i.
+- `( )+`: the positive part. `[ ]`: 1 where it is true. `B`: pictures of a batch. `c_y`: the vector of x's own class.
+- Options have their defaults; a name alone is required. `miner: null` takes all tuples of a batch.
+- *Differs*: from the source, or from pytorch-metric-learning, the library.
+
+"""
 
 
 def cell(text: object) -> str:
@@ -130,39 +148,95 @@ def words(schema: Mapping[str, Any]) -> str:
     return kind if least is None else f"{kind}, {'above' if 'exclusiveMinimum' in schema else 'from'} {least}"
 
 
-def losses() -> str:
-    """All losses, with formula, options and source."""
-    rows = []
-    for name, loss in LOSSES.items():
-        text = inspect.getdoc(loss) or ""
-        source = re.search(r"Source: (.*?)(?:\n\n|$)", text, re.DOTALL)
-        what = text.partition("\n\n")[0].partition("Source:")[0]
-        rows.append((f"`{name}`", _options(loss), what, source[1] if source else ""))
-    return table(("`train.loss.name`", "options", "what it is", "source"), rows)
-
-
-def _options(definition: Any) -> str:
-    given = inspect.signature(definition).parameters.values()
-    named = [each for each in given if each.kind is not each.VAR_KEYWORD and each.name not in SUPPLIED]
-    return ", ".join(f"`{each.name}{'' if each.default is each.empty else f'={each.default!r}'}`" for each in named)
+def losses(method: str) -> str:
+    """Losses that a method can be trained with: source and recipe of each, then formula, options and departures."""
+    of_method = METHODS[method]
+    recipes = _first_recipes(lambda train: (METHODS[train.method.name].losses, train.loss and train.loss.name))
+    rows, each = [], ""
+    for name, path in losses_of(method).items():
+        said = sections(_definition(path))
+        rows.append((f"`{name}`", said.get("Source", ""), recipes.get((of_method.losses, name), "")))
+        owner = "" if of_method.losses == ANY_LOSS else f" of `{method}`"
+        options = _options(path, *of_method.loss_options) | _mining(_definition(path))
+        stated = [key if value is REQUIRED else f"{key}: {yaml_value(value)}" for key, value in options.items()]
+        each += f"\n#### Loss `{name}`{owner}\n\n{said['']}\n\n"
+        each += f"- Options: {', '.join(f'`{option}`' for option in stated if option != 'kind')}\n"
+        each += f"- Differs: {said['Differs']}\n" if "Differs" in said else ""
+    return table(("`train.loss.name`", "source", "recipe"), rows) + each
 
 
 def methods() -> str:
-    """All methods, with what a recipe may do with them."""
+    """All methods, with their comparisons and representations, then each by itself."""
+    recipes = _first_recipes(lambda train: train.method.name)
     rows = [
         (
             f"`{name}`",
-            ", ".join(f"`{key}`" for key in _of_method(method.options)),
             ", ".join(f"`{each}`" for each in method.scorings),
             ", ".join(f"`{each}`" for each in method.representations),
+            recipes.get(name, ""),
         )
         for name, method in METHODS.items()
     ]
-    return table(("`train.method.name`", "options", "`evaluate.scoring`", "`embed.representation`"), rows)
+    header = ("`train.method.name`", "`evaluate.scoring`", "`embed.representation`", "recipe")
+    return table(header, rows) + "".join(f"\n### Method `{name}`\n\n{_method(name)}" for name in METHODS)
 
 
-def _of_method(definitions: tuple[str, ...]) -> list[str]:
-    return sorted({key for each in definitions for key in constructor_arguments(each)} - SUPPLIED)
+def _method(name: str) -> str:
+    """Formula, source, options and losses of a method."""
+    method = METHODS[name]
+    said = sections(_definition(method.learner))
+    text = f"{said['']}\n\nSource: {said.get('Source', '')}\n"
+    if defaults := _options(*method.options) | SET_BY_LEARNERS.get(name, {}):
+        meanings = {key: words for path in method.options for key, words in _meanings(_definition(path)).items()}
+        rows = [(f"`{key}`", f"`{yaml_value(value)}`", meanings.get(key, "")) for key, value in defaults.items()]
+        text += f"\n{table(('`train.method`', 'default', 'meaning'), rows)}"
+    if method.losses != ANY_LOSS:
+        return f"{text}\n{losses(name)}"
+    refused = ", ".join(f"`{each}`" for each in sorted(LOSSES.keys() - losses_of(name).keys()))
+    return f"{text}\nLosses: [all](#losses){f' but {refused}' if refused else ''}.\n"
+
+
+def sections(definition: Any) -> dict[str, str]:
+    """A docstring by its sections, as Markdown; the text before them has the empty name."""
+    text = re.sub(r":\w+:(?=`)", "", inspect.getdoc(definition) or "").replace("``", "`")
+    names, parts = SECTION.findall(text), SECTION.split(text)[::2]
+    # A paragraph in one line: in Markdown the minus at the start of a formula's second line would begin a list.
+    return {name: re.sub(r"(?<=\S)\n(?=\S)", " ", part).strip() for name, part in zip(("", *names), parts, strict=True)}
+
+
+def _meanings(definition: Any) -> dict[str, str]:
+    """Meanings of arguments, as a docstring has them."""
+    arguments = sections(definition).get("Args", "")
+    return dict(re.findall(r"^ *(\w+): (.*?)(?=^ *\w+: |\Z)", arguments, re.MULTILINE | re.DOTALL))
+
+
+def _options(*paths: str) -> dict[str, Any]:
+    """Options of definitions with their defaults, `REQUIRED` for those without one."""
+    given = [each for path in paths for each in inspect.signature(_definition(path)).parameters.values()]
+    return {each.name: each.default for each in given if each.kind != each.VAR_KEYWORD and each.name not in SUPPLIED}
+
+
+def _mining(loss: type[nn.Module]) -> dict[str, Any]:
+    """The miner of a loss that mines, and options of that miner."""
+    if not issubclass(loss, BatchLoss) or "miner" not in arguments_of(loss):
+        return {}
+    miner, parameters = loss.mining
+    return {"miner": miner} | ({"miner_parameters": dict(parameters)} if parameters else {})
+
+
+def _definition(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _first_recipes(kind: Callable[[Train], Any]) -> dict[Any, str]:
+    """By kind of training the first recipe of it, as a link to its file; those of papers come first."""
+    links: dict[Any, str] = {}
+    for name, stated in read_recipes().items():
+        if stated.paper != "fidelity":
+            train = check_recipe(sections_on(stated, None, Terms()), name).train
+            links.setdefault(kind(train), f"[`{name}`](../params/recipes/{stated.paper}.yaml)")
+    return links
 
 
 def _default(schema: Mapping[str, Any], required: bool) -> str:
@@ -192,7 +266,7 @@ def page() -> str:
     sections = {
         "Commands": "\n".join(commands(parser())),
         "Keys of files": f"A name in place of a value is a mapping whose keys follow below.\n\n{files}",
-        "Losses": losses(),
+        "Losses": SYMBOLS + losses("embedder"),
         "Methods": methods(),
     }
     return INTRODUCTION + "".join(f"\n## {title}\n\n{text}" for title, text in sections.items())

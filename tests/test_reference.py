@@ -6,9 +6,13 @@ import reference
 
 from lookalike.losses import LOSSES
 from lookalike.methods import METHODS
+from lookalike.workflow.plan.checks import SUPPLIED, losses_of
+from lookalike.workflow.plan.recipes import read_recipes
 from lookalike.workflow.settings.call import Configuration
 from lookalike.workflow.settings.datasets import Dataset
+from lookalike.workflow.settings.layers import laid
 from lookalike.workflow.settings.scales import Scale
+from lookalike.workflow.settings.sources.code import constructor_arguments
 from projects import ROOT
 from snakemake_logger_plugin_lookalike.command_line import targets_of
 
@@ -32,6 +36,35 @@ def test_every_key_of_a_file_has_words_of_its_own():
     rows = [line for line in section.splitlines() if line.startswith("| `")]
     assert len(rows) > 200
     assert [row for row in rows if row.endswith("|  |")] == []
+
+
+def test_every_loss_states_its_formula_its_source_and_a_recipe_that_trains_it():
+    recipes = read_recipes()
+    for method in METHODS:
+        page = reference.losses(method)
+        for name in losses_of(method):
+            source, recipe = re.search(rf"^\| `{name}` \| (.+) \| \[`(\w+)`\]\(.*\) \|$", page, re.MULTILINE).groups()
+            assert re.search(r"\b(Eq\.|Tables?|Section|section) \d|et al\. \d{4}", source), name
+            train = laid(recipes[recipe].layers)["train"]
+            assert train["loss"]["name"] == name
+            assert METHODS[train["method"]["name"]].losses == METHODS[method].losses
+            section = re.search(rf"^#### Loss `{name}`.*?(?=^#### |\Z)", page, re.MULTILINE | re.DOTALL)[0]
+            formula, _, options = section.partition("\n- Options: `")
+            assert re.search("`[^`]*[-+(][^`]*`", formula), name
+            assert options
+
+
+def test_every_method_states_its_source_its_options_and_a_recipe_that_trains_it():
+    page = reference.methods()
+    for name, method in METHODS.items():
+        recipe = re.search(rf"^\| `{name}` \|.*\[`(\w+)`\]", page, re.MULTILINE)[1]
+        assert laid(read_recipes()[recipe].layers)["train"]["method"]["name"] == name
+        section = page.partition(f"### Method `{name}`\n")[2].partition("\n### ")[0]
+        assert re.search(r"^Source: \S", section, re.MULTILINE)
+        stated = re.findall(
+            r"^\| `(\w+)` \| `[^`]+` \| \S", section.partition("| `train.loss.name` |")[0], re.MULTILINE
+        )
+        assert set(stated) == {key for path in method.options for key in constructor_arguments(path)} - SUPPLIED
 
 
 def test_a_value_is_told_in_words():
