@@ -45,6 +45,7 @@ ALONE = {
 }
 
 UV = shutil.which("uv")
+TELEMETRY = "ORT_DISABLE_TELEMETRY"
 FORBID = (
     "import sys; sys.modules['lookalike'] = sys.modules['torch'] = None; sys.argv = sys.argv[1:]; "
     "import runpy; runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -236,7 +237,9 @@ def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_l
 
     def use(*words):
         call = [sys.executable, "-c", FORBID, str(out / "use.py"), *map(str, words)]
-        return subprocess.run(call, capture_output=True, text=True, check=False)
+        surroundings = {name: value for name, value in os.environ.items() if name not in ("CI", TELEMETRY)}
+        surroundings["HOME"] = str(tmp_path / "home")
+        return subprocess.run(call, capture_output=True, text=True, check=False, env=surroundings)
 
     added = use("--add", *new, broken)
     assert (added.returncode, added.stdout) == (1, "3 added, 13 in the index\n")
@@ -250,6 +253,8 @@ def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_l
     assert lines[1].split() == ["1.0000", str(new[1])] and lines[12].split() == ["1.0000", str(new[2])]
     assert faiss.read_index(str(out / "index.faiss")).ntotal == 13
     assert not list(out.glob("*.part"))
+    assert not (tmp_path / "home").exists()  # where ONNX Runtime would keep a number by which it tells of this machine
+    assert os.environ[TELEMETRY] == "1"  # since the export
     assert use().returncode == 1 and "python use.py PICTURE" in use().stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -165,6 +166,7 @@ def _write_graph(network: nn.Module, images: Tensor, path: Path) -> float:
     Raises:
         ValueError: if that is above `TOLERANCE`.
     """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # or ONNX Runtime tells its maker of each model that is opened
     with workflow_extra():
         import onnxruntime
         import onnxscript  # noqa: F401  (torch asks for it in its own words)
