@@ -1,4 +1,4 @@
-"""The numbers that README, docs/ and results/README.md quote, filled in from committed files.
+"""The numbers that README, docs/ and results/README.md quote, filled in from committed files, and docs/rooms.svg.
 
 A number stands between two comments, which neither GitHub nor the site shows:
 
@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from graphlib import TopologicalSorter
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import mean as average
 
@@ -40,7 +40,16 @@ from lookalike.workflow.settings.call import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "reference"  # where the committed results lie, a folder for each scale
-PAGES = (ROOT / "README.md", ROOT / "results" / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = (ROOT / "README.md", ROOT / "results" / "README.md", *DOCS, ROOT / "docs" / "rooms.svg")
+ROOM_PX, ARROW_PX, ROW_PX = 104, 24, 72  # of the drawing of rooms
+STYLE = """<style>
+text { font: 14px sans-serif; text-anchor: middle; fill: #222 }
+rect { stroke: #888; rx: 6px } .library { fill: #d8e8d0 } .workflow { fill: #d4e4f8 } .app { fill: #fbe3c6 }
+path { stroke: #888; stroke-width: 1.5px; fill: none }
+</style>
+<marker id="head" orient="auto" markerWidth="6" markerHeight="6" refX="6" refY="3" viewBox="0 0 6 6">
+<path d="M0 0L6 3L0 6Z" style="fill: #888; stroke: none"/></marker>"""
 QUOTE = re.compile(r"<!-- quote (\w+):([^>]*?)-->.*?<!-- / -->", re.DOTALL)
 
 Row = dict[str, str]
@@ -279,18 +288,36 @@ def rooms() -> dict[str, set[str]]:
 
 
 def graph(_: str) -> str:
-    """The rooms as a drawing, without the arrows that another way along arrows makes plain."""
-    below = rooms()
-    reached = {room: set(below[room]) for room in below}
-    for room in TopologicalSorter(below).static_order():
-        reached[room] |= {further for name in below[room] for further in reached[name]}
-    plain = [
-        f"    {room} --> {name}"
-        for room in sorted(below)
-        for name in sorted(below[room])
-        if not any(name in reached[other] for other in below[room] - {name})
-    ]
-    return "\n".join(["\n", "```mermaid", "graph TD", *plain, "```", "", ""])
+    """The rooms drawn, each above those that it imports from. An arrow that a longer way makes plain is left out."""
+    import networkx as nx  # which torch brings
+
+    drawn = nx.transitive_reduction(nx.DiGraph([(room, name) for room, names in rooms().items() for name in names]))
+    level = {room: n for n, row in enumerate(nx.topological_generations(drawn.reverse())) for room in row}
+    for room, name in sorted(drawn.edges):  # an arrow crosses no room: it has a place of its own in each row between
+        places = [(level[room], room, n, name) for n in range(level[room] - 1, level[name], -1)]
+        drawn.remove_edge(room, name)
+        nx.add_path(drawn, [room, *places, name])
+    rows = [*nx.topological_generations(drawn.reverse())]
+    at: dict[object, tuple[float, float]] = {}  # the middle of the lower edge
+    for n, row in enumerate(rows):
+        row.sort(key=lambda point: (average([at[under][0] for under in drawn[point]] or [0]), str(point)))
+        ends = [*accumulate((ROOM_PX if point in level else ARROW_PX for point in row), initial=0)]
+        for point, (start, end) in zip(row, pairwise(ends), strict=True):
+            at[point] = (start + end - ends[-1]) / 2, ROW_PX * (len(rows) - n)
+    width, height = 2 * max(x for x, _ in at.values()) + ROOM_PX, ROW_PX * len(rows)
+    size = f'width="{width:g}" height="{height}" viewBox="{-width / 2:g} {ROW_PX - 52} {width:g} {height}"'
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', STYLE]
+    for above, under in sorted(drawn.edges, key=str):
+        (x, y), to = at[above], at[under][0] - at[above][0]
+        head = ' marker-end="url(#head)"' if under in level else ""
+        lines.append(f'<path d="M{x:g} {y - 40}v40c0 20 {to:g} 12 {to:g} 32"{head}/>')
+    for room in sorted(level):
+        (x, y), (*wing, name) = at[room], room.split("/")
+        kind, first = (wing[0], f'<tspan dy="-8">{wing[0]}/</tspan>') if wing else ("library", "")
+        last = f'<tspan x="{x:g}" dy="16">{name}</tspan>' if wing else name
+        lines.append(f'<rect class="{kind}" x="{x - 48:g}" y="{y - 40}" width="96" height="40"/>')
+        lines.append(f'<text x="{x:g}" y="{y - 15}">{first}{last}</text>')
+    return "\n".join(["", *lines, "</svg>", ""])
 
 
 def imports(_: str, *rows: list[str]) -> list[list[str]]:
