@@ -430,7 +430,8 @@ def filled(match: re.Match[str]) -> str:
     if kind in VALUES:
         return f"<!-- quote {match[1]}: {arguments} -->{kind(*arguments.split('; '))}<!-- / -->"
     head, *rows = kind(arguments, *(line.split("; ") for line in lines))
-    rule = [":--" if cell[:1].isalpha() or cell[:1] in "`[" else "--:" for cell in rows[0]]
+    words = [any(cell[:1].isalpha() or cell[:1] in "`[*" for cell in column) for column in zip(*rows, strict=True)]
+    rule = [":--" if left else "--:" for left in words]
     table = "\n".join([_line(head), _line(rule), *map(_line, rows)])
     return f"<!-- quote {match[1]}:{match[2]}-->\n\n{table}\n\n<!-- / -->"
 
