@@ -19,7 +19,8 @@ include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", "examples/*
 html_theme = "furo"
 html_title = "lookalike"
 html_copy_source = False
-html_static_path, html_css_files = ["static"], ["notebooks.css"]
+pygments_dark_style = "github-dark"  # Furo's underlines names of modules, as if they were links
+html_static_path, html_css_files = ["static"], ["site.css"]
 
 nb_execution_mode = "off"  # notebooks show what is committed with them
 myst_heading_anchors = 4  # links name headings, as where the repository is shown
@@ -55,9 +56,23 @@ napoleon_use_ivar = True
 
 
 def setup(app):
-    """Let links find the anchors of figures.md, which are HTML, and show no function of another library."""
+    """Fill the gallery, let links find the HTML anchors of figures.md, and show no function of another library."""
+    app.connect("source-read", _gallery)
     app.connect("source-read", _anchors_as_targets)
     app.connect("autodoc-skip-member", _is_of_others)
+
+
+def _gallery(app, document, source):
+    """All committed figures of a scale, small, under their places in the papers."""
+    if document != "docs/site/gallery":
+        return
+    app.env.note_reread()  # figures may have changed where the page has not
+    for page in sorted(app.srcdir.glob("results/reference/*/figures.md")):
+        text, folder = page.read_text(), f"../../{page.relative_to(app.srcdir).parent}"
+        figures = re.findall(r'^## <a id="(\w+)"></a>(.+)', text, flags=re.MULTILINE)
+        items = [f"- [![]({folder}/figures/{name}.png) {title}]({folder}/figures.md#{name})" for name, title in figures]
+        heading = text.splitlines()[0].removeprefix("# Figures: ")
+        source[0] += "\n".join(["", f"## {heading}", "", "```{container} gallery", *items, "```", ""])
 
 
 def _anchors_as_targets(app, document, source):
