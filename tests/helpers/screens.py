@@ -3,8 +3,8 @@
     python tests/helpers/screens.py FOLDER [NAME...]
     python tests/helpers/screens.py --docs
 
-Pages of results are those that are there. A search, a served folder and MLflow's page are made for it, of the
-photographs that come with lookalike and of the project's own runs. ``--docs`` makes the pictures of the docs anew.
+Pages of results and of the site are those that are there. A search, a served folder and MLflow's page are made for it,
+of photographs of lookalike and of the project's own runs. ``--docs`` makes the pictures of the docs anew.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Screen(NamedTuple):
     steps: Sequence[str] = ()
 
 
-def of_results(file: str) -> Callable[[], object]:
-    """The latest file of a name below ``results/``."""
-    found = sorted(ROOT.glob(f"results/{file}"), key=lambda path: path.stat().st_mtime)
+def of_results(file: str, folder: str = "results") -> Callable[[], object]:
+    """The latest file of a name below ``results/`` or ``site/``."""
+    found = sorted(ROOT.glob(f"{folder}/{file}"), key=lambda path: path.stat().st_mtime)
     return lambda: nullcontext(found[-1] if found else None)
 
 
@@ -101,6 +101,14 @@ def compared() -> Iterator[str | None]:
 PAIRS, BIRDS = of_results("*/page/index.html"), of_results("reference/birds/tables.html")
 ASKED = ["document.querySelector('#samples button')", "click #samples button"]
 ANSWERED = [*ASKED, "document.querySelector('#found .open:not(:disabled)')"]
+SITE = {
+    "front": "docs/site/index",
+    "gallery": "docs/site/gallery",
+    "notebook": "examples/search_and_explain",
+    "reference": "docs/reference",
+    "figures": "results/reference/birds/figures",
+    "structure": "docs/structure",
+}
 SCREENS = {
     "tables_birds": Screen(BIRDS),
     "tables_mini": Screen(of_results("mini/tables.html")),
@@ -114,6 +122,7 @@ SCREENS = {
     "found": Screen(found),
     "served": Screen(served, ANSWERED),
     "served_pair": Screen(served, [*ANSWERED, "click #found li:nth-child(2) .open", OPENED]),
+    **{f"site_{name}": Screen(of_results(f"{page}.html", "site")) for name, page in SITE.items()},
     "mlflow": Screen(compared, ["document.querySelectorAll('[role=row]').length > 3"]),
 }
 
