@@ -12,6 +12,7 @@ Usage: python docs/quotes.py [--check]
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
 import sys
@@ -320,11 +321,15 @@ def graph(_: str) -> str:
     return "\n".join(["", *lines, "</svg>", ""])
 
 
-def imports(_: str, *rows: list[str]) -> list[list[str]]:
-    """What each room is for and which others it imports from."""
-    if other := {room for room, _ in rows} ^ rooms().keys():
-        raise ValueError(f"the page and the package differ in rooms: {', '.join(sorted(other))}")
-    found = [[f"`{room}`", words, " ".join(sorted(rooms()[room])) or "–"] for room, words in rows]
+def imports(_: str) -> list[list[str]]:
+    """What each room is for, by the first words of its docstring, and which others it imports from."""
+    found = []
+    for room, others in sorted(
+        rooms().items(), key=lambda item: (item[0].startswith("app/"), "/" in item[0], len(item[1]), item[0])
+    ):
+        says = ast.get_docstring(ast.parse((ROOT / "src" / "lookalike" / room / "__init__.py").read_text())) or ""
+        words = re.split(r"[.;](?:\s|$)", says)[0].replace("``", "`")
+        found.append([f"`{room}`", words, " ".join(sorted(others)) or "–"])
     return [["room", "what it does", "imports from"], *found]
 
 
