@@ -7,11 +7,13 @@ code, tables, headings and quotes of values are none.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATED = ("fidelity.md", "reference.md")
+DOCS = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in GENERATED]
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 REMARK, LINK = re.compile(r"<!--.*?-->", re.DOTALL), re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 NO_PROSE = re.compile(r"^( *\||#|<|!\[)")
@@ -34,25 +36,19 @@ def sentences(text: str) -> list[str]:
     return [each for part in parts for each in END.split(LINK.sub(r"\1", part).strip()) if re.search(r"\w", each)]
 
 
+def counts(paths: Iterable[Path]) -> tuple[int, list[int]]:
+    """How many words documents have, and how many each of their sentences."""
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    return sum(len(text.split()) for text in texts), [len(each.split()) for text in texts for each in sentences(text)]
+
+
 def main() -> None:
     """Print each document's counts, and those of all of `docs`."""
-    files = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in GENERATED]
-    every: list[int] = []
-    words = 0
-    for path in [*files, ROOT / "README.md"]:
-        text = path.read_text(encoding="utf-8")
-        lengths = [len(each.split()) for each in sentences(text)]
-        print(
-            f"{path.name:22} {len(text.split()):6} words, {fmean(lengths):4.1f} a sentence, "
-            f"{100 * fmean(length > LONG for length in lengths):3.0f} % above {LONG}"
-        )
-        if path.parent.name == "docs":
-            words += len(text.split())
-            every += lengths
-    print(
-        f"{'docs, none generated':22} {words:6} words, {fmean(every):4.1f} a sentence, "
-        f"{100 * fmean(length > LONG for length in every):3.0f} % above {LONG}"
-    )
+    of_each = [(path.name, [path]) for path in (*DOCS, ROOT / "README.md")]
+    for name, paths in (*of_each, ("docs, none generated", DOCS)):
+        words, lengths = counts(paths)
+        share = 100 * fmean(length > LONG for length in lengths)
+        print(f"{name:22} {words:6} words, {fmean(lengths):4.1f} a sentence, {share:3.0f} % above {LONG}")
 
 
 if __name__ == "__main__":
