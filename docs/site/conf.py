@@ -18,7 +18,7 @@ RESULTS = ["results/reference/**.md", "results/benchmarks/*.md"]
 include_patterns = ["*.md", "docs/**.md", "docs/site/modules/*.rst", "examples/*.ipynb", NOTICE, *RESULTS]
 html_theme = "furo"
 html_title = "lookalike"
-html_copy_source = False
+html_copy_source = html_show_copyright = False
 pygments_dark_style = "github-dark"  # Furo's underlines names of modules, as if they were links
 html_static_path, html_css_files = ["static"], ["site.css"]
 
