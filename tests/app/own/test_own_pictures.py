@@ -133,7 +133,7 @@ def written(folder):
             "--method graph: does not explain this model; ",
         ),
         ("search seed0.safetensors pictures --out seed0.safetensors/found.html", "seed0.safetensors"),
-        ("explain margin@figurines_birds#7 pictures/odd/001.png pictures/odd/005.png", "is not trained; `snakemake"),
+        ("explain margin@figurines_birds#7 pictures/odd/001.png pictures/odd/005.png", "is not trained; `cd "),
         ("export seed0.safetensors --to out --in empty", "empty holds no picture"),
     ],
 )
