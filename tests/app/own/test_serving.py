@@ -96,6 +96,23 @@ def test_a_picture_of_the_folder_does_not_find_itself(folder, port):
     assert call(port, "/search?without=99999", path.read_bytes())[0] == 404
 
 
+def test_a_pair_is_explained_as_the_search_explains_it(folder, port):
+    sent = (folder / "pictures" / "even" / "004.png").read_bytes()
+    own = call(port, "/search?top=1", sent)[2]["hits"][0]["number"]
+    for words in ("", "&way=structure", "&model=untrained%20diml"):
+        _, _, found = call(port, f"/search?top=1&why=true&without={own}{words}", sent)
+        (hit,) = found["hits"]
+        status, _, pair = call(port, f"/explain?number={hit['number']}{words}", sent)
+        assert status == 200
+        assert {key: pair[key] for key in hit if key != "score"} | {"score": hit["score"]} == hit
+        assert all(pair[key] == found[key] for key in ("model", "way", "query"))
+    assert call(port, "/explain?number=99999", sent)[0] == 404
+    status, _, refused = call(port, "/explain?number=0", sent[:100])
+    assert status == 422 and refused["detail"].startswith("no readable picture")
+    for words in ("", "number=x", "number=0&top=3", "number=0&model=x", "number=0&way=graph"):
+        assert call(port, f"/explain?{words}", sent)[0] == 422, words
+
+
 def test_a_search_is_kept_to_a_folder_and_asks_another_model_by_another_way(folder, port):
     path = folder / "pictures" / "even" / "004.png"
     _, _, found = call(port, "/search?below=odd&top=50", path.read_bytes())
@@ -161,13 +178,18 @@ def test_a_graph_is_served_and_so_is_a_name_that_is_no_text(tmp_path):
         assert len(call(port, "/doubtful")[2]["copies"][0]["pictures"]) == 2
 
 
-def test_the_schema_documents_the_search(port):
+def test_the_schema_documents_search_and_explanation(port):
     schema = call(port, "/openapi.json")[2]
-    assert set(schema["paths"]) == {"/about", "/search", "/doubtful", "/pictures/{number}", "/thumbnails/{number}"}
-    search = schema["paths"]["/search"]["post"]
+    names = {"/about", "/search", "/explain", "/doubtful", "/pictures/{number}", "/thumbnails/{number}"}
+    assert set(schema["paths"]) == names
+    search, explain = (schema["paths"][path]["post"] for path in ("/search", "/explain"))
     assert {each["name"] for each in search["parameters"]} == {"model", "way", "below", "top", "why", "without"}
-    assert search["requestBody"]["content"] == {"image/*": {"schema": {"type": "string", "format": "binary"}}}
-    assert {"200", "401", "413", "415", "422"} <= search["responses"].keys()
+    assert {each["name"]: each["required"] for each in explain["parameters"]} == {
+        "number": True, "model": False, "way": False,
+    }  # fmt: skip
+    for each in (search, explain):
+        assert each["requestBody"]["content"] == {"image/*": {"schema": {"type": "string", "format": "binary"}}}
+        assert {"200", "401", "413", "415", "422"} <= each["responses"].keys()
 
 
 def test_pages_of_others_may_not_ask(port):

@@ -31,7 +31,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from lookalike.app.own.doubtful import Doubt, doubtful
-from lookalike.app.own.explanation import explain_hits
+from lookalike.app.own.explanation import Explained, explain_hits
 from lookalike.app.own.models import OpenModel
 from lookalike.app.own.picture_files import tell_passed_over
 from lookalike.app.own.search import WAYS, Gallery, open_gallery, ways_of
@@ -59,6 +59,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 SENT = {"requestBody": {"required": True, "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}}
+_Model = Annotated[str | None, Query(description="of /about; the first if left out")]
+_Way = Annotated[str | None, Query(description="of comparing: cosine, structure or graph, as the model")]
 REFUSED: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, where one is needed."},
     413: {"description": f"More than {MOST_BYTES:,} bytes."},
@@ -78,8 +80,8 @@ class FoundPicture(Named):
     """A picture that was found."""
 
     score: float = Field(description="how it compares with the query, by the answer's measure")
-    explanation: dict[str, Any] | None = Field(None, description="with `why`: words, maps in percent, counterparts")
-    part: Part | None = Field(None, description="with `why`: of the picture that the model sees, see `query`")
+    explanation: dict[str, Any] | None = Field(None, description="with `why`: as of /explain")
+    part: Part | None = Field(None, description="with `why`: as of /explain")
 
 
 class Asked(BaseModel):
@@ -87,6 +89,17 @@ class Asked(BaseModel):
 
     shown: str = Field(description="the picture, as a data: address")
     part: Part = Field(description="that the model sees: left, top, width and height, as shares of the picture's")
+
+
+class ExplainedPicture(Named):
+    """The query beside a picture of the folder."""
+
+    model: str
+    way: str
+    milliseconds: float = Field(description="for decoding and the explanation")
+    query: Asked
+    explanation: dict[str, Any] = Field(description="words, maps in percent, counterparts")
+    part: Part = Field(description="of the picture that the model sees, see `query`")
 
 
 class Found(BaseModel):
@@ -180,19 +193,16 @@ class Service:
         Raises:
             ValueError: for a name that is not known.
         """
-        name = self._known(model)
-        ways = ways_of(self._models[name].network)
-        way = way or (self._first if name == next(iter(self._models)) else None) or next(iter(ways))
-        require_known("way", way, ways)
+        opened, chosen = self._chosen(model, way)
         if below:
             require_known("below", below, self._folders)
         with self._one:
-            key = name, way, below or ""
+            key = opened.name, chosen, below or ""
             if key not in self._galleries:
-                whole = self._galleries.get((name, way, "")) or open_gallery(
-                    self._models[name], self.folder, store=self._store, way=way
+                whole = self._galleries.get((opened.name, chosen, "")) or open_gallery(
+                    opened, self.folder, store=self._store, way=chosen
                 )
-                self._galleries[name, way, ""] = whole
+                self._galleries[opened.name, chosen, ""] = whole
                 if below:
                     self._galleries[key] = replace(whole, index=whole.index.below(self._folders[below]))
             return self._galleries[key]
@@ -222,20 +232,42 @@ class Service:
             hits = [hit for hit in more if hit.path != own][:top]
             paths = [hit.path for hit in hits]
             explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
-            took = time.perf_counter() - started
-        first = explained[0] if explained else None
-        found = [FoundPicture(**self._named(hit.path), score=hit.score) for hit in hits]
-        for each, reason in zip(found, explained, strict=False):
-            each.explanation, each.part = reason.data(), reason.parts[1]
+            took = _milliseconds(started)
+        reasons = [_reason(each) for each in explained] if why else [{}] * len(hits)
         return Found(
             model=gallery.model.name,
             way=gallery.way,
             measure=measure.measure,
             pictures=len(gallery.index),
             exact=gallery.is_exact,
-            milliseconds=round(1000 * took, 1),
-            query=Asked(shown=embedded(first.pictures[0], SIDE), part=first.parts[0]) if first else None,
-            hits=found,
+            milliseconds=took,
+            query=_asked(explained[0]) if explained else None,
+            hits=[
+                FoundPicture(**self._named(hit.path), **reason, score=hit.score)
+                for hit, reason in zip(hits, reasons, strict=True)
+            ],
+        )
+
+    def explain(self, data: bytes, number: int, *, model: str | None, way: str | None) -> ExplainedPicture:
+        """Why the picture of some bytes looks like one of the folder; arguments as `application` documents them.
+
+        Raises:
+            ValueError: as `search`.
+            HTTPException: as `path`.
+        """
+        opened, chosen = self._chosen(model, way)
+        path = self.path(number)
+        with self._one:
+            started = time.perf_counter()
+            (explained,) = explain_hits(opened, read_sent(data), [path], method=WAYS[chosen].explained_by)
+            took = _milliseconds(started)
+        return ExplainedPicture(
+            **self._named(path),
+            **_reason(explained),
+            model=opened.name,
+            way=chosen,
+            milliseconds=took,
+            query=_asked(explained),
         )
 
     def doubtful(self, model: str | None) -> Doubtful:
@@ -268,6 +300,13 @@ class Service:
         name = model or next(iter(self._models))
         require_known("model", name, self._models)
         return name
+
+    def _chosen(self, model: str | None, way: str | None) -> tuple[OpenModel, str]:
+        opened = self._models[self._known(model)]
+        ways = ways_of(opened.network)
+        way = way or (self._first if opened.name == next(iter(self._models)) else None) or next(iter(ways))
+        require_known("way", way, ways)
+        return opened, way
 
     def _named(self, path: Path) -> dict[str, Any]:
         name = path.relative_to(self.folder).as_posix()
@@ -323,8 +362,8 @@ def application(service: Service, token: str = "") -> FastAPI:
     @app.post("/search", openapi_extra=SENT, responses=REFUSED, dependencies=asked)
     async def search(
         request: Request,
-        model: Annotated[str | None, Query(description="of /about; the first if left out")] = None,
-        way: Annotated[str | None, Query(description="of comparing: cosine, structure or graph, as the model")] = None,
+        model: _Model = None,
+        way: _Way = None,
         below: Annotated[str | None, Query(description="folder of /about that the search is kept to")] = None,
         top: Annotated[int, Query(ge=1, le=100, description="pictures that are found")] = 12,
         why: Annotated[bool, Query(description="explain each")] = False,
@@ -334,6 +373,17 @@ def application(service: Service, token: str = "") -> FastAPI:
         body = await _body(request)
         found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why, without=without)
         return await run_in_threadpool(found)
+
+    @app.post("/explain", openapi_extra=SENT, responses=REFUSED, dependencies=asked)
+    async def explain(
+        request: Request,
+        number: Annotated[int, Query(description="of the picture of the folder, as answers give it")],
+        model: _Model = None,
+        way: _Way = None,
+    ) -> ExplainedPicture:
+        """Why the picture that is sent, as to /search, looks like one of the folder, found or not."""
+        body = await _body(request)
+        return await run_in_threadpool(partial(service.explain, body, number, model=model, way=way))
 
     @app.get("/doubtful", responses={422: REFUSED[422]}, dependencies=asked)
     def look_through(model: str | None = None) -> Doubtful:
@@ -398,6 +448,18 @@ def is_loopback(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
+
+
+def _milliseconds(started: float) -> float:
+    return round(1000 * (time.perf_counter() - started), 1)
+
+
+def _asked(explained: Explained) -> Asked:
+    return Asked(shown=embedded(explained.pictures[0], SIDE), part=explained.parts[0])
+
+
+def _reason(explained: Explained) -> dict[str, Any]:
+    return {"explanation": explained.data(), "part": explained.parts[1]}
 
 
 def _page(about: About) -> str:
