@@ -198,6 +198,15 @@ def test_pages_of_others_may_not_ask(port):
     assert call(port, "/about", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"})[0] == 403
     assert call(port, "/", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
     assert call(port, "/about", Host=f"localhost:{port}")[0] == 200
+    own = f"http://127.0.0.1:{port}"
+    others = ("http://attacker.example", f"http://127.0.0.1:{port + 1}", f"{own}.attacker.example", "null", "[", "")
+    for path, body in (("/about", None), ("/search", b"no picture")):
+        answered = 200 if body is None else 422
+        assert call(port, path, body, Origin=own)[0] == answered
+        assert call(port, path, body, Origin=f"http://LOCALHOST:{port}", Host=f"localhost:{port}")[0] == answered
+        assert [call(port, path, body, Origin=origin)[0] for origin in others] == [403] * len(others)
+    form = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Origin": "http://attacker.example"}
+    assert call(port, "/search", b"no picture", **form)[0] == 403
     headers = call(port, "/")[1]
     assert headers["content-security-policy"].startswith("default-src 'self'")
     assert headers["referrer-policy"] == "no-referrer"
@@ -217,7 +226,10 @@ def test_with_a_token_nothing_is_answered_without_it(folder):
         assert "HttpOnly" in cookie and "SameSite=strict" in cookie
         assert call(port, "/about", Cookie=cookie.split(";")[0])[0] == 200
     with served(folder, token="thin") as port:
-        assert call(port, "/about", Authorization="Bearer thin", Host="served.example")[0] == 200
+        shown = {"Authorization": "Bearer thin", "Host": "served.example"}
+        assert call(port, "/about", **shown)[0] == 200
+        assert call(port, "/about", **shown, Origin="https://served.example")[0] == 200  # behind a proxy with TLS
+        assert call(port, "/about", **shown, Origin="https://attacker.example")[0] == 403
 
 
 def test_nobody_else_reaches_it_without_a_token(folder, monkeypatch, capsys):

@@ -477,14 +477,17 @@ def _require_known_words(request: Request) -> None:
 
 def _refusal(request: Request, token: str) -> Response | None:
     """Answer to a request that is not allowed, or that has just shown the token; ``None`` for all others."""
-    if request.headers.get("sec-fetch-site") == "cross-site" and request.headers.get("sec-fetch-mode") != "navigate":
+    headers, host = request.headers, request.headers.get("host", "")
+    elsewhere = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
+    origin = headers.get("origin", f"//{host}")  # older browsers send it alone, `null` where they hide it
+    if elsewhere or origin.partition("//")[2].lower() != host.lower():
         return JSONResponse({"detail": "asked by a page of another site"}, 403)
     if not token:
         with suppress(ValueError):  # or a page elsewhere could have its own name lead here
-            if urlsplit(f"//{request.headers.get('host', '')}").hostname in LOOPBACK:
+            if urlsplit(f"//{host}").hostname in LOOPBACK:
                 return None
         return JSONResponse({"detail": "asked for by another name than this machine's own"}, 403)
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
     shown = request.query_params.get("token")
     for given in filter(None, (shown, bearer, request.cookies.get(COOKIE))):
         if secrets.compare_digest(given.encode("utf-8", "replace"), token.encode()):
