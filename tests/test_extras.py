@@ -22,9 +22,25 @@ page = pathlib.Path("docs/methods.md").read_text()
 for piece in re.findall(r"^```python\\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
     exec(piece)
 """
-NEEDED = (
-    "is not installed: this needs lookalike's extra `workflow`; in the project's folder: uv pip install '.[workflow]'"
-)
+SERVED = """
+import tempfile, pathlib
+sys.path.append("tests/helpers")
+from own_pictures import opened, write_pictures
+from lookalike.app.own.serving import Service, application
+with tempfile.TemporaryDirectory() as scratch:
+    folder = pathlib.Path(scratch)
+    picture = write_pictures(folder / "pictures")[0]
+    service = Service([opened()], folder / "pictures", folder / "store")
+    answers = {route.path: route.endpoint for route in application(service).routes if hasattr(route, "endpoint")}
+    answers["/"](), answers["/data.js"](), answers["/thumbnails/{number}"](0)
+    service.doubtful(None)
+    service.search(picture.read_bytes(), model=None, way=None, below=None, top=2, why=True, without=None)
+"""
+
+
+def needed(extra):
+    remedy = f"in the project's folder: uv pip install '.[{extra}]'"
+    return f"is not installed: this needs lookalike's extra `{extra}`; {remedy}"
 
 
 def without(blocked, code, folder=ROOT):
@@ -54,13 +70,23 @@ def test_the_methods_need_nothing_of_the_workflow():
 def test_what_needs_the_extra_says_so_in_its_last_line(library, code):
     done = without(LEFT_OUT, code)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(f"{library} {NEEDED}")
+    assert done.stderr.splitlines()[-1].endswith(f"{library} {needed('workflow')}")
 
 
-def test_the_command_says_it_in_one_line():
-    done = without(LEFT_OUT, "from lookalike.app.command import main; sys.exit(main(['track', 'sync']))")
+@pytest.mark.parametrize(
+    ("library", "extra", "words"),
+    [("mlflow", "workflow", ["track", "sync"]), ("fastapi", "serve", ["serve", "groceries:"])],
+)
+def test_the_command_names_the_extra_in_one_line(library, extra, words):
+    done = without((library,), f"from lookalike.app.command import main; sys.exit(main({words}))")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"lookalike: mlflow {NEEDED}\n"
+    assert done.stderr == f"lookalike: {library} {needed(extra)}\n"
+
+
+def test_a_folder_is_served_by_its_own_extra_alone():
+    blocked = [name for name in LEFT_OUT if name not in ("imagehash", "matplotlib")]
+    done = without((*blocked, "markdown_it", "onnx", "onnxruntime", "onnxscript", "psutil"), SERVED)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("module", ["devices", "jobs"])

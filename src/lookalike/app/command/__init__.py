@@ -28,18 +28,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0; 1 where one of several things cannot be used, which is named, or ``compare`` found no finished run; 2 outside
-        of a project's folder, without the extra ``workflow``, for a wrong name, a broken parameter file or picture, or
+        of a project's folder, without the extra that it needs, for a wrong name, a broken parameter file or picture, or
         what cannot be written.
     """
     options = parser().parse_args(arguments)
     try:
         for line in prepare(project_or_here()):
             print(f"lookalike: {line}", file=sys.stderr)
-        with workflow_extra():
-            return int(options.run(options))
+        return _run(options)
     except (OSError, ValueError, ImportError) as error:
         print(f"lookalike: {error_line(error)}", file=sys.stderr)
         return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run a command; of a missing library the extra is named, `workflow` unless a guard further in knows another."""
+    try:
+        return int(options.run(options))
+    except ModuleNotFoundError as error:
+        if "lookalike's extra" in str(error):
+            raise
+        with workflow_extra():
+            raise
 
 
 class _Help(argparse.HelpFormatter):

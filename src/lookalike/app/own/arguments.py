@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lookalike.base.checks import require_known, require_new_folder
+from lookalike.base.checks import from_extra, require_known, require_new_folder
 from lookalike.base.paths import project_or_here
 from lookalike.base.text import error_line
 
@@ -216,7 +216,9 @@ def _on_serve(options: argparse.Namespace) -> int:
     if not 0 <= options.port < 2**16:
         raise ValueError(f"--port {options.port}: is outside [0, 65535]")
     from lookalike.app.own.models import open_model
-    from lookalike.app.own.serving import print_service
+
+    with from_extra("serve"):
+        from lookalike.app.own.serving import print_service
 
     models = _usable(names, partial(open_model, size_px=options.size))
     print_service(
