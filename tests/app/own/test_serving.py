@@ -8,8 +8,11 @@ import shutil
 import socket
 import struct
 import threading
+import time
 import zlib
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +22,8 @@ from PIL import Image
 from browser import MISSING, browser, chromium
 from lookalike.app.own import serving
 from lookalike.app.own.search import open_gallery
-from lookalike.app.own.serving import Service, application, is_loopback
+from lookalike.app.own.serving import Service, application, is_loopback, server_of
+from lookalike.workflow.data.pictures import MOST_PIXELS
 from own_pictures import opened, write_pictures
 from waiting import wait_until
 
@@ -28,8 +32,7 @@ from waiting import wait_until
 def served(folder, *, token="", models=None):
     """The port of a server of a folder, in a thread of this process."""
     service = Service(models or [opened(), opened("diml", "b")], folder / "pictures", folder / "store")
-    config = uvicorn.Config(application(service, token), log_level="error", limit_concurrency=serving.MOST_CALLS)
-    server = uvicorn.Server(config)
+    server = server_of(application(service, token))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -272,7 +275,8 @@ def hostile(count):
         b"", b"\x00" * 1000, b"<html><script>alert(1)</script>", b"<svg xmlns='http://www.w3.org/2000/svg'/>",
         b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nsystemdict\n", b"%PDF-1.7\n", b"PK\x03\x04" + b"a" * 99,
         b"../../../etc/passwd", b"GIF89a" + b"\xff" * 400, png(100_000, 100_000), png(60_000, 60_000, b"\x00" * 10**6),
-        png(9000, 9000), png(20_000, 1), png(1, 60_000_000), png(0, 0), png(2**31 - 1, 2**31 - 1),
+        png(12_000, 12_000, bytes(12_000 * 36_001)), png(9000, 9000), png(20_000, 1), png(1, 60_000_000), png(0, 0),
+        png(2**31 - 1, 2**31 - 1),
         b"GIF89a" + struct.pack("<HH", 65_535, 65_535) + b"\x80\x00\x00" + b"\x00" * 6 + b",",
         b"P6 60000 60000 255\n", b"P6 " + b"9" * 5000,
         b"BM" + b"\xff" * 60, b"II*\x00\xff\xff\xff\xff", b"\xff\xd8\xff" * 400,
@@ -288,6 +292,25 @@ def hostile(count):
             yield bytes(data)
 
 
+def held_bytes(what):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
+@contextmanager
+def peak_below(*, calls):
+    """The service, which is in this process, holds no more than its limits allow, over what it held before.
+
+    Each call at a time has its bytes and the buffer that gathers them. One picture is decoded at a time: Pillow holds
+    8 bits in RGB as four bytes a pixel, and `as_rgb` makes a copy.
+    """
+    most = calls * 2 * serving.MOST_BYTES + 2 * 4 * MOST_PIXELS
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = held_bytes("VmRSS")
+    yield
+    assert held_bytes("VmHWM") - before < most
+
+
 def files_of(folder):
     return sorted((str(path), path.stat().st_size) for path in folder.rglob("*"))
 
@@ -300,19 +323,21 @@ def test_a_thousand_hostile_uploads_are_each_refused_in_a_line_and_write_nothing
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before, statuses = files_of(folder), []
+    before, statuses, pictures = files_of(folder), [], list(hostile(1000))
     names = ["../../etc/passwd", "/etc/passwd", "a\\..\\b", "x" * 3000, "%00", "$(touch x)", "COM1"]
-    for number, data in enumerate(hostile(1000)):
-        name = names[number % len(names)]
-        headers = {"Content-Disposition": f'form-data; name="f"; filename="{name}"', "X-File-Name": name}
-        headers["Content-Type"] = ["image/jpeg", "text/html", "multipart/form-data; boundary=x", "x/../y"][number % 4]
-        status, answered, said = call(port, "/search?top=2", data, **headers)
-        assert status in (200, 422), (number, status, said)
-        if status == 422:
-            assert answered["content-type"] == "application/json"
-            assert said["detail"] and "\n" not in said["detail"], said
-        statuses.append(status)
-    assert statuses[:22] == [422] * 22
+    kinds = ["image/jpeg", "text/html", "multipart/form-data; boundary=x", "x/../y"]
+    with peak_below(calls=1):  # 11 MB were seen
+        for number, data in enumerate(pictures):
+            name = names[number % len(names)]
+            headers = {"Content-Disposition": f'form-data; name="f"; filename="{name}"', "X-File-Name": name}
+            headers["Content-Type"] = kinds[number % len(kinds)]
+            status, answered, said = call(port, "/search?top=2", data, **headers)
+            assert status in (200, 422), (number, status, said)
+            if status == 422:
+                assert answered["content-type"] == "application/json"
+                assert said["detail"] and "\n" not in said["detail"], said
+            statuses.append(status)
+    assert statuses[:23] == [422] * 23
     assert 300 < statuses.count(422) < 1000  # Pillow reads some spoiled ones to their end
     assert files_of(folder) == before and files_of(tmp_path) == []
     assert "Traceback" not in "".join(capfd.readouterr())
@@ -328,13 +353,48 @@ def raw(port, data):
             return b""
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_thirty_at_once_get_the_answers_of_one_within_bounds_of_memory(folder, port):
+    vast = png(8000, 8000, bytes(8000 * 24_001))  # as many pixels as are decoded
+    sent = [path.read_bytes() for path in sorted((folder / "pictures").rglob("0*.png"))]
+    sent += [vast, bytes(serving.MOST_BYTES), *list(hostile(23))]
+
+    def answer(data):
+        for _ in range(1000):
+            with suppress(ConnectionError):  # where 503 comes while the picture is still sent
+                status, _, said = call(port, "/search?top=3", data)
+                if status != 503:
+                    return status, {each["picture"]: each["score"] for each in said.get("hits", [])}
+            time.sleep(0.1)
+        raise AssertionError("never answered")
+
+    alone = [answer(data) for data in sent]
+    assert [status for status, _ in alone] == [200] * 13 + [422] * 24
+    with peak_below(calls=serving.MOST_CALLS), ThreadPoolExecutor(30) as clients:
+        together = list(clients.map(answer, 10 * [vast] + 2 * sent))
+    for (status, hits), (expected, of_one) in zip(together, 10 * [alone[sent.index(vast)]] + 2 * alone, strict=True):
+        assert status == expected and hits == pytest.approx(of_one, abs=1e-5)
+
+
+def test_a_call_too_many_is_refused(port):
+    idle = []
+    for status, more in ((200, serving.MOST_CALLS - 1), (503, 1)):
+        idle += [socket.create_connection(("127.0.0.1", port)) for _ in range(more)]
+        wait_until(lambda status=status: call(port, "/about")[0] == status, 60, f"no {status}")
+    for each in idle:
+        each.close()
+
+
 def test_what_is_too_long_is_refused_before_it_is_kept(folder, port, monkeypatch):
-    monkeypatch.setattr(serving, "PATIENCE_S", 1.0)
     head = b"POST /search HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     assert b" 413 " in raw(port, head + b"Content-Length: 99999999999\r\n\r\n")
     answer = raw(port, head + b"X: " + b"a" * 200_000)
     assert answer == b"" or b" 400 " in answer or b" 431 " in answer
-    assert b" 408 " in raw(port, head + b"Content-Length: 50\r\n\r\nabc")
+    with monkeypatch.context() as changed:
+        changed.setattr(serving, "PATIENCE_S", 1.0)
+        assert b" 408 " in raw(port, head + b"Content-Length: 50\r\n\r\nabc")
     assert b" 400 " in raw(port, head + b"Content-Length: -5\r\n\r\n")
     assert b" 400 " in raw(port, b"\x16\x03\x01\x02\x00\x01\x00" * 20 + b"\r\n\r\n")
     part = b"100000\r\n" + b"a" * 2**20 + b"\r\n"

@@ -14,20 +14,19 @@ import socket
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from threading import RLock
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from lookalike.app.own.doubtful import Doubt, doubtful
@@ -59,6 +58,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 SENT = {"requestBody": {"required": True, "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}}}}
+Answer = TypeVar("Answer")
 _Model = Annotated[str | None, Query(description="of /about; the first if left out")]
 _Way = Annotated[str | None, Query(description="of comparing: cosine, structure or graph, as the model")]
 REFUSED: dict[int | str, dict[str, Any]] = {
@@ -168,7 +168,8 @@ class Service:
         self.folder = folder
         self._models = {each.name: each for each in models}
         self._store, self._first = store, way
-        self._one = RLock()  # torch takes all cores, and a large picture much memory
+        # torch takes all cores, and a large picture memory that the C library keeps for the thread that had it
+        self._one = ThreadPoolExecutor(1)
         self._galleries: dict[tuple[str, str, str], Gallery] = {}
         self._doubtful: dict[str, Doubtful] = {}
         self._numbers: dict[str, int] = {}
@@ -187,6 +188,10 @@ class Service:
             unreadable=[printable(line) for line in gallery.unreadable],
         )
 
+    async def in_turn(self, call: Callable[[], Answer]) -> Answer:
+        """Answer of a call, after those that came before it; all but `path` and `thumbnail` are called so."""
+        return await asyncio.get_running_loop().run_in_executor(self._one, call)
+
     def gallery(self, model: str | None = None, way: str | None = None, below: str | None = None) -> Gallery:
         """The folder, or one below it, by a model and a way; looked at when it is first asked for.
 
@@ -196,16 +201,15 @@ class Service:
         opened, chosen = self._chosen(model, way)
         if below:
             require_known("below", below, self._folders)
-        with self._one:
-            key = opened.name, chosen, below or ""
-            if key not in self._galleries:
-                whole = self._galleries.get((opened.name, chosen, "")) or open_gallery(
-                    opened, self.folder, store=self._store, way=chosen
-                )
-                self._galleries[opened.name, chosen, ""] = whole
-                if below:
-                    self._galleries[key] = replace(whole, index=whole.index.below(self._folders[below]))
-            return self._galleries[key]
+        key = opened.name, chosen, below or ""
+        if key not in self._galleries:
+            whole = self._galleries.get((opened.name, chosen, "")) or open_gallery(
+                opened, self.folder, store=self._store, way=chosen
+            )
+            self._galleries[opened.name, chosen, ""] = whole
+            if below:
+                self._galleries[key] = replace(whole, index=whole.index.below(self._folders[below]))
+        return self._galleries[key]
 
     def search(
         self,
@@ -225,14 +229,13 @@ class Service:
         """
         gallery = self.gallery(model, way, below)
         own = None if without is None else self.path(without)
-        with self._one:
-            started = time.perf_counter()
-            picture, measure = read_sent(data), WAYS[gallery.way]
-            more = gallery.search_picture(picture, top + (own is not None))
-            hits = [hit for hit in more if hit.path != own][:top]
-            paths = [hit.path for hit in hits]
-            explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
-            took = _milliseconds(started)
+        started = time.perf_counter()
+        picture, measure = read_sent(data), WAYS[gallery.way]
+        more = gallery.search_picture(picture, top + (own is not None))
+        hits = [hit for hit in more if hit.path != own][:top]
+        paths = [hit.path for hit in hits]
+        explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
+        took = _milliseconds(started)
         reasons = [_reason(each) for each in explained] if why else [{}] * len(hits)
         return Found(
             model=gallery.model.name,
@@ -257,10 +260,9 @@ class Service:
         """
         opened, chosen = self._chosen(model, way)
         path = self.path(number)
-        with self._one:
-            started = time.perf_counter()
-            (explained,) = explain_hits(opened, read_sent(data), [path], method=WAYS[chosen].explained_by)
-            took = _milliseconds(started)
+        started = time.perf_counter()
+        (explained,) = explain_hits(opened, read_sent(data), [path], method=WAYS[chosen].explained_by)
+        took = _milliseconds(started)
         return ExplainedPicture(
             **self._named(path),
             **_reason(explained),
@@ -275,10 +277,9 @@ class Service:
         name = self._known(model)
         ways = ways_of(self._models[name].network)
         gallery = self.gallery(name, "cosine" if "cosine" in ways else None)
-        with self._one:
-            if name not in self._doubtful:
-                kinds = {kind: [self._doubt(each) for each in found] for kind, found in doubtful(gallery).items()}
-                self._doubtful[name] = Doubtful(**kinds)
+        if name not in self._doubtful:
+            kinds = {kind: [self._doubt(each) for each in found] for kind, found in doubtful(gallery).items()}
+            self._doubtful[name] = Doubtful(**kinds)
         return self._doubtful[name]
 
     def path(self, number: int) -> Path:
@@ -310,8 +311,7 @@ class Service:
 
     def _named(self, path: Path) -> dict[str, Any]:
         name = path.relative_to(self.folder).as_posix()
-        with self._one:
-            return {"picture": printable(name), "number": self._numbers.setdefault(name, len(self._numbers))}
+        return {"picture": printable(name), "number": self._numbers.setdefault(name, len(self._numbers))}
 
     def _doubt(self, doubt: Doubt) -> DoubtfulPictures:
         named = [Named(**self._named(self.folder / name)) for name in doubt.pictures]
@@ -372,7 +372,7 @@ def application(service: Service, token: str = "") -> FastAPI:
         """What looks most like the picture that is sent as the body, as it is: no form, no name."""
         body = await _body(request)
         found = partial(service.search, body, model=model, way=way, below=below, top=top, why=why, without=without)
-        return await run_in_threadpool(found)
+        return await service.in_turn(found)
 
     @app.post("/explain", openapi_extra=SENT, responses=REFUSED, dependencies=asked)
     async def explain(
@@ -383,12 +383,12 @@ def application(service: Service, token: str = "") -> FastAPI:
     ) -> ExplainedPicture:
         """Why the picture that is sent, as to /search, looks like one of the folder, found or not."""
         body = await _body(request)
-        return await run_in_threadpool(partial(service.explain, body, number, model=model, way=way))
+        return await service.in_turn(partial(service.explain, body, number, model=model, way=way))
 
     @app.get("/doubtful", responses={422: REFUSED[422]}, dependencies=asked)
-    def look_through(model: str | None = None) -> Doubtful:
+    async def look_through(model: str | None = None) -> Doubtful:
         """Copies, near copies, outliers, and pictures that are nearest to one of another folder."""
-        return service.doubtful(model)
+        return await service.in_turn(partial(service.doubtful, model))
 
     @app.get("/pictures/{number}", response_class=FileResponse)
     def picture(number: int) -> FileResponse:
@@ -403,6 +403,16 @@ def application(service: Service, token: str = "") -> FastAPI:
         return Response(service.thumbnail(number), media_type="image/jpeg")
 
     return app
+
+
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """A server that answers `MOST_CALLS` at a time, and others by 503."""
+    limit = MOST_CALLS + 1  # uvicorn refuses at its limit, and counts the call that it looks at
+    return uvicorn.Server(
+        uvicorn.Config(
+            app, log_level="error", access_log=False, limit_concurrency=limit, server_header=False, proxy_headers=False
+        )
+    )
 
 
 def print_service(
@@ -425,10 +435,7 @@ def print_service(
     local = is_loopback(host)
     token = os.environ.get(TOKEN) or ("" if local else secrets.token_urlsafe(16))
     service = Service(models, folder, store, way)
-    app = application(service, token)
-    config = uvicorn.Config(
-        app, log_level="error", access_log=False, limit_concurrency=MOST_CALLS, server_header=False, proxy_headers=False
-    )
+    server = server_of(application(service, token))
     warnings.filterwarnings("ignore", module="PIL")  # of what others send
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -440,7 +447,7 @@ def print_service(
         address = f"http://{place}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
         tell_passed_over(service.about.unreadable)
         print(f"{counted(service.about.pictures, 'picture')} at {address}, until Ctrl-C", flush=True)
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
 
 
 def is_loopback(host: str) -> bool:
