@@ -3,7 +3,8 @@
 Run ``python benchmarks/serving.py`` on idle cores. Files are JPEG of 500 x 375 pixels, smooth fields of colour with
 noise, each another; the network is SqueezeNet, whose weights come with lookalike. The first start looks at every file,
 the second finds them known. A query is a file of its own, sent as its bytes over the loopback, one at a time; times are
-by the clock, those inside the service without what carries bytes and JSON.
+by the clock, those inside the service without what carries bytes and JSON. Its parts are the service's own functions in
+a thread of this process: decoding with resizing, the network, the search. ``--pictures 30 --queries 5`` tries it.
 """
 
 from __future__ import annotations
@@ -17,16 +18,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from measure import Finding, conclude, parser
 from PIL import Image
 
+from lookalike.app.own.models import open_model
+from lookalike.app.own.search import WAYS, Gallery, open_gallery
+from lookalike.workflow.data.pictures import read_sent
+
 SIZE = (500, 375)
 QUERY_MS = 100.0
+PARTS = ("decoding and resizing", "the network", "the search")
 MODEL = "untrained:squeezenet1_1"
 
 
@@ -80,6 +89,19 @@ def asked(port: int, data: bytes, *, why: bool) -> tuple[float, float]:
     return 1000 * (time.monotonic() - begun), answer["milliseconds"]
 
 
+@torch.inference_mode()
+def parts(gallery: Gallery, data: bytes) -> dict[str, float]:
+    """Milliseconds of the parts of a search, as `Gallery.search_picture` has them."""
+    network, way, times = gallery.model.network, WAYS[gallery.way], [time.monotonic()]
+    image = gallery.model.transform(read_sent(data))
+    times.append(time.monotonic())
+    seen = way.keep(network, image[None])
+    times.append(time.monotonic())
+    way.first(network, seen, gallery.index, 12)
+    times.append(time.monotonic())
+    return {part: 1000 * took for part, took in zip(PARTS, np.diff(times), strict=True)}
+
+
 def peak_megabytes(process: int) -> float:
     """The most memory that a process has held."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
@@ -117,6 +139,12 @@ def main() -> None:
                 reasons = [asked(service.port, data, why=True)[0] for data in queries[:20]]
                 findings.append(Finding("a query with twelve reasons, median", "ms", statistics.median(reasons)))
                 findings.append(Finding("memory at most", "MB", peak_megabytes(service.process)))
+        gallery = open_gallery(open_model(MODEL), folder / "pictures", store=folder / "store")
+        with ThreadPoolExecutor(1) as thread:  # as in the service
+            of_queries = list(thread.map(partial(parts, gallery), [queries[0], *queries]))[1:]
+        for part in PARTS:
+            median = statistics.median(each[part] for each in of_queries)
+            findings.append(Finding(f"a query, {part}, median", "ms", median))
     conclude(findings, arguments.json)
 
 
