@@ -110,6 +110,18 @@ class Page:
         node = self.send("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
+    def drop(self, selector: str, path: Path) -> None:
+        """Drag a file from elsewhere over an element, and let it go there."""
+        self.point(selector)
+        x, y = self._at
+        data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.send("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
+
+    def addresses(self) -> list[str]:
+        """Of all pages of the browser."""
+        return [each["url"] for each in self.send("Target.getTargets")["targetInfos"]]
+
     def press(self, key: str) -> None:
         """Press a key by its name, such as ``Tab`` or ``ArrowRight``."""
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}

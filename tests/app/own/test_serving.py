@@ -435,6 +435,17 @@ def test_the_page_finds_explains_and_filters_in_a_browser(folder, port):
             "document.querySelector('#way').value === 'structure' && "
             "document.querySelector('#status').textContent.includes('similarity, found')"
         )
+        page.run("{ const w = document.querySelector('#way'); w.value = 'cosine'; w.onchange() }")
+        page.wait("document.querySelector('#status').textContent.includes('by cosine, found')")
+        page.drop("#drop", folder / "pictures" / "odd" / "003.png")
+        page.wait("document.querySelector('#asked span').textContent === '003.png'")
+        page.wait("document.querySelector('#found .name').textContent === 'odd/003.png'")
+        page.wait("document.querySelector('#found .open:not(:disabled)')")
+        assert not page.run("document.querySelector('#drop').classList.contains('over')")
+        link = page.run("document.querySelector('#found .links a').href")
+        page.click("#found .links a")
+        wait_until(lambda: link in page.addresses(), 60, "no file opened")
+        assert call(port, link.partition(str(port))[2])[2] == (folder / "pictures" / "odd" / "003.png").read_bytes()
         page.choose("#file", folder / "pictures" / "odd" / "broken.png")
         page.wait("document.querySelector('#status').textContent.startsWith('Refused: no readable picture')")
         expected = [each for each in page.problems if "422" not in each]
