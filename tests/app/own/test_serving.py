@@ -24,6 +24,7 @@ from lookalike.app.own import serving
 from lookalike.app.own.search import open_gallery
 from lookalike.app.own.serving import Service, application, is_loopback, server_of
 from lookalike.workflow.data.pictures import MOST_PIXELS
+from lookalike.workflow.running.machine import peak_megabytes, resident_megabytes
 from own_pictures import opened, write_pictures
 from waiting import wait_until
 
@@ -292,11 +293,6 @@ def hostile(count):
             yield bytes(data)
 
 
-def held_bytes(what):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
-
-
 @contextmanager
 def peak_below(*, calls):
     """The service, which is in this process, holds no more than its limits allow, over what it held before.
@@ -306,9 +302,9 @@ def peak_below(*, calls):
     """
     most = calls * 2 * serving.MOST_BYTES + 2 * 4 * MOST_PIXELS
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = held_bytes("VmRSS")
+    before = resident_megabytes()
     yield
-    assert held_bytes("VmHWM") - before < most
+    assert peak_megabytes() - before < most / 1e6
 
 
 def files_of(folder):
