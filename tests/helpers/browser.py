@@ -87,12 +87,21 @@ class Page:
             self.wait(f"location.href === {json.dumps(address)} && document.readyState === 'complete'")
 
     def point(self, selector: str, across: float = 0.5, down: float = 0.5) -> None:
-        """Move the mouse over an element, to shares of its width and height."""
-        box = (
-            "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); "
-            f"return [b.x, b.y, b.width, b.height]; }})(document.querySelector({json.dumps(selector)}))"
-        )
-        left, top, width, height = self.run(box)
+        """Move the mouse over an element that rests, to shares of its width and height.
+
+        A picture that arrives moves the elements below it, from under a mouse that is about to press.
+        """
+        resting = """(async element => {
+            for (let before; ;) {
+                element.scrollIntoView({block: 'center'});
+                const {x, y, width, height} = element.getBoundingClientRect(), box = [x, y, width, height];
+                const here = [...document.images].every(each => each.complete || each.loading === 'lazy');
+                if (here && String(box) === before) return box;
+                before = String(box);
+                await new Promise(rested => setTimeout(rested, 50));
+            }
+        })"""
+        left, top, width, height = self.run(f"{resting}(document.querySelector({json.dumps(selector)}))")
         x, y = left + across * width, top + down * height
         self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         self._at = (x, y)
