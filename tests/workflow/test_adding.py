@@ -76,22 +76,26 @@ def test_a_row_a_method_a_table_a_pooling_a_metric_a_layout_and_a_figure_work_at
 
 
 @pytest.mark.slow
-def test_a_loss_that_is_begun_by_its_command_trains_nothing_but_itself(made, monkeypatch, capsys):
+def test_a_loss_and_a_method_that_are_begun_by_their_command_train_nothing_but_themselves(made, monkeypatch, capsys):
     monkeypatch.chdir(made.root)
-    assert main(["new", "loss", "closer"]) == 0
-    assert "written: src/lookalike/losses/closer.py" in capsys.readouterr().out
+    assert main(["new", "loss", "closer"]) == main(["new", "method", "nearer"]) == 0
+    told = capsys.readouterr().out
+    assert "written: src/lookalike/losses/closer.py" in told and "written: src/lookalike/methods/nearer.py" in told
     table = "results/own/tables/comparison.csv"
     planned = call(made, f"-n {CALL} {table}")
     jobs = re.findall(r"Job \d+: ((?:Train|Evaluate|Assemble) \w+)", planned)
-    assert sorted(set(jobs)) == ["Assemble comparison", "Evaluate closer", "Train closer"]
+    own = ("closer", "nearer_margin")
+    assert sorted(set(jobs)) == sorted(
+        ["Assemble comparison", *(f"{job} {each}" for each in own for job in ("Train", "Evaluate"))]
+    )
 
     before = means_of(made, table)
     call(made, f"{CALL} {table}")
     after = means_of(made, table)
-    assert {label for label, _ in after.keys() - before.keys()} == {"Closer"}
+    assert {label for label, _ in after.keys() - before.keys()} == {"Closer", "Nearer"}
     assert {"Margin", "Chance", "Untrained features"} <= {label for label, _ in before}
     assert {cell: after[cell] for cell in before} == before
-    assert 0 <= float(after["Closer", "R@1"]) <= 100
+    assert all(0 <= float(after[label, "R@1"]) <= 100 for label in ("Closer", "Nearer"))
 
 
 @pytest.mark.nightly
@@ -108,7 +112,7 @@ def test_an_explainer_is_measured_by_its_name(copy):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
+def test_a_data_set_is_drawn_split_and_trained_on_and_belongs_to_its_scale(copy):
     call(copy, "--cores 2 -- data/splits/figurines_aviary.csv")
     with (copy.root / "data/splits/figurines_aviary.csv").open() as stream:
         assert {row["role"] for row in csv.DictReader(stream)} == {"train", "test"}
@@ -116,6 +120,10 @@ def test_a_data_set_is_drawn_and_split_and_belongs_to_its_scale(copy):
     assert "Try rates for compared_ntxent on figurines_birds" in planned
     planned = call(copy, "-n --cores 2 -- results/mini/metrics/wide_margin/figurines_aviary/seed0.json")
     assert "Train wide_margin on figurines_aviary" in planned
+    copy.edit("params/scales/ci.yaml", "datasets:\n", "datasets:\n  figurines_aviary: {}\n")
+    measured = "results/ci/metrics/compared_margin/figurines_aviary/seed0.json"
+    call(copy, f"--cores 2 --config scale=ci -- {measured}")
+    assert 0 < json.loads((copy.root / measured).read_text())["last"]["R@1"] <= 1
 
 
 def test_rates_for_what_is_new_are_searched_as_at_mini():
