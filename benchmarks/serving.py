@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import signal
 import statistics
 import subprocess
 import sys
@@ -74,7 +73,7 @@ def served(folder: Path, port: int) -> Iterator[Served]:
     try:
         yield Served(port, process.pid, time.monotonic() - begun)
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait()
 
 
