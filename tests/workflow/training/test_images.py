@@ -115,6 +115,35 @@ def test_a_broken_picture_is_named(tmp_path):
         load([tmp_path / "broken.jpg"], View(resize_px=None, crop_px=16), seed=0)
 
 
+DEAD = "a process that loads pictures was killed (out of memory?)"
+OF_A_PICTURE = "Caught EOFError in DataLoader worker process 0."  # as torch hands it on
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. "), DEAD),
+        (ConnectionResetError(104, "Connection reset by peer"), DEAD),  # where its end is not seen yet
+        (EOFError(), DEAD),
+        (EOFError(OF_A_PICTURE), OF_A_PICTURE),
+        (RuntimeError("stack expects each tensor to be equal size"), "stack expects each tensor to be equal size"),
+    ],
+)
+def test_a_loading_process_that_died_is_told_as_such_and_nothing_else_is(paths, monkeypatch, error, told):
+    loader = Loader(Images(paths, RANDOM), device=CPU)
+
+    def failing():
+        yield torch.zeros(2, 16, 16, 3, dtype=torch.uint8), torch.arange(2)
+        raise error
+
+    monkeypatch.setattr(loader, "_loader", failing())
+    loaded = loader.batches([[0, 1], [2, 3]], seed=0)
+    next(loaded)
+    with pytest.raises(type(error) if told != DEAD else RuntimeError) as raised:
+        next(loaded)
+    assert str(raised.value) == told
+
+
 def test_a_pair_of_sides_is_height_and_width_whatever_the_proportions(paths):
     view = View(resize_px=[24, 10], crop_px=[24, 10])
     loaded = load(paths, view, seed=0)

@@ -271,7 +271,7 @@ def test_a_loading_process_that_dies_ends_the_training_and_its_state_is_kept(pic
             (tmp_path / "now").touch()
         return {"R@1": 0.5}
 
-    with pytest.raises(RuntimeError, match="DataLoader worker"), resume:
+    with pytest.raises(RuntimeError, match="a process that loads pictures was killed"), resume:
         fit(
             LEARNERS["embedder"](settings, classes=6), loader, labels, sampler, settings,
             seed=7, measure=measure, resume=resume, device=torch.device("cpu"),

@@ -214,7 +214,7 @@ def _tell_of_missed(errors: Tensor, missed: int) -> None:
             "%d of %d transport plans miss a marginal, by up to %.2g in sum; a larger reg or more iterations reach it",
             missed,
             len(errors),
-            float(errors.max()),
+            errors.max().item(),
         )
 
 

@@ -179,7 +179,7 @@ class Loader:
             for batch, rows in enumerate(indices)
         ]
         loaded = iter(self._loader)
-        return self._normalised(_ahead(loaded) if self.images.is_memory else loaded)
+        return self._normalised(_ahead(loaded) if self.images.is_memory else _while_alive(loaded))
 
     def _normalised(self, loaded: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
         mean = torch.tensor(MEAN, device=self._device).view(1, 3, 1, 1) * 255
@@ -204,6 +204,17 @@ def _ahead(batches: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, T
         while (batch := waiting.popleft().result()) is not None:
             waiting.append(thread.submit(next, batches, None))
             yield batch
+
+
+def _while_alive(loaded: Iterator[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same batches; one error tells that a loading process died, be its end or its broken connection seen first."""
+    try:
+        yield from loaded
+    except (RuntimeError, ConnectionError, EOFError) as error:
+        of_a_picture = str(error).startswith("Caught ")  # in a process that lives
+        if of_a_picture or (isinstance(error, RuntimeError) and not str(error).startswith("DataLoader worker")):
+            raise
+        raise RuntimeError("a process that loads pictures was killed (out of memory?)") from error
 
 
 class _Asked:
