@@ -5,8 +5,11 @@ import io
 import json
 import os
 import shutil
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -399,6 +402,22 @@ def test_what_is_too_long_is_refused_before_it_is_kept(folder, port, monkeypatch
         broken.sendall(head + b"Content-Length: 50\r\n\r\nabc")
     path = folder / "pictures" / "even" / "004.png"
     assert call(port, "/search?top=1", path.read_bytes())[0] == 200
+
+
+@pytest.mark.slow
+def test_an_interrupt_right_behind_the_printed_line_ends_it_even_where_a_shell_ignores_interrupts(tmp_path):
+    code = """if True:
+        import signal, sys, uvicorn
+        from lookalike.app.command import main
+        run = uvicorn.Server.run
+        uvicorn.Server.run = lambda server, **options: (signal.raise_signal(signal.SIGINT), run(server, **options))
+        sys.exit(main(sys.argv[1:]))
+    """
+    line = [sys.executable, "-c", code, "serve", "groceries:", "--port", "0", "--index", str(tmp_path)]
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=BEGINS_S, **ignored)
+    assert (done.returncode, done.stdout.partition(", until ")[2]) == (0, "Ctrl-C\n"), done.stderr
+    assert "Warning" not in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.slow

@@ -442,7 +442,7 @@ def print_service(
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise ValueError(f"--host {host} --port {port}: {error.strerror or error}; --port 0 takes a free one") from None
-    with listening, suppress(KeyboardInterrupt):
+    with listening, suppress(KeyboardInterrupt), server.capture_signals():  # Ctrl-C counts from the printed line on
         place = f"[{host}]" if ":" in host else host
         address = f"http://{place}:{listening.getsockname()[1]}/" + (f"?token={token}" if token else "")
         tell_passed_over(service.about.unreadable)
