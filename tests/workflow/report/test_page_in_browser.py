@@ -3,7 +3,10 @@
 import pytest
 
 from browser import MISSING, browser, chromium
+from lookalike.app.own.recommend.report import Report
+from lookalike.app.own.recommend.verdict import recommend
 from projects import ROOT
+from recommended_rows import row, untrained
 from shown_pages import DRAWN, ROWS, write_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=MISSING)]
@@ -156,6 +159,14 @@ def test_tables_open_with_their_gains_within_the_window(tab, width, dark):
     assert tab.run(f"{outside}.length") == 0
     cut = "[...document.querySelectorAll('.grid')].filter(e => e.scrollWidth > e.clientWidth)"
     assert tab.run(f"{cut}.length") == 0 or width == 390  # there the first column stays, and a shadow tells of more
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_recommendation_for_a_deep_folder_fits_the_window(tab, tmp_path, width):
+    found = recommend([untrained(), row("ProxyAnchor", 60.0)])
+    (tmp_path / "found.html").write_text(Report("/deep" * 20, found, {}, [], ["lookalike fit " + "deep/" * 20]).page())
+    tab.open(tmp_path / "found.html", width=width)
+    assert tab.run("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("refused", [False, True])

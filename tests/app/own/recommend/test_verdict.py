@@ -48,6 +48,16 @@ def test_structural_matching_is_recommended_only_where_it_is_decidedly_better():
     )
 
 
+def test_no_interval_is_wider_than_percentages_allow_and_two_unlike_seeds_tell_nothing():
+    apart = row("ProxyAnchor", 50.0, seeds=2)
+    apart.of_classes["R@1"][:] += [[10.0], [-10.0]]
+    found = recommend([untrained(), apart])
+    assert found.case == Case.UNDECIDED
+    assert found.sentence.endswith(
+        "ProxyAnchor (net), +0.0 points (-100.0 to +100.0): with 20 classes and 2 seeds no difference can be told."
+    )
+
+
 @pytest.mark.parametrize(("spread", "known"), [(0.5, "decidedly so"), (8, "not decidedly so")])
 def test_a_linear_map_costs_nothing_at_query_time_and_is_taken_where_it_is_best(spread, known):
     rows = [untrained(spread=spread), mapped(spread=spread), matched(52.0, spread=spread)]

@@ -16,6 +16,7 @@ from lookalike.workflow.report.statistics.verdict import Verdict
 
 METRICS = ("R@1", "MAP@R")  # the first decides
 MAPPED = {"rca": "relevant component analysis (RCA)", "whitening": "whitening"}
+FURTHEST = 100.0  # points between two percentages
 CHEAPER = 0.8  # of the milliseconds per query, from which on a row is called cheaper
 Values = NDArray[np.float64]
 
@@ -161,7 +162,8 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     half, known = (decision.high - decision.low) / 2, ""
     if not np.isnan(half):
         basis = f"{counted(len(best.row.queries), 'class')} and {counted(best.row.seeds, 'seed')}"
-        known = f": with {basis} a difference below about {half:.0f} points cannot be told"
+        told = f"a difference below about {half:.0f} points cannot" if half < FURTHEST else "no difference can"
+        known = f": with {basis} {told} be told"
     sentence = f"{take}. Whether training gains is not decided: {best.row.name}, {best.points}{known}."
     more = "More classes tell more than more seeds where classes differ; `--hours` adds batches and methods."
     return Recommendation(Case.UNDECIDED, free, reference, ordered, sentence, (*notes, more))
@@ -232,6 +234,6 @@ def _cost(best: Row, free: Row) -> tuple[str, ...]:
 
 
 def interval(decided: Decided) -> str:
-    """Its ends in words, empty where there is none."""
+    """Its ends in words, cut to what a difference of percentages can be; empty where there is none."""
     low, high = decided.decision.low, decided.decision.high
-    return "" if np.isnan(low) else f" ({low:+.1f} to {high:+.1f})"
+    return "" if np.isnan(low) else f" ({max(low, -FURTHEST):+.1f} to {min(high, FURTHEST):+.1f})"
