@@ -65,10 +65,8 @@ def test_the_citation_names_the_version_and_the_four_papers():
     assert citation["version"] == project["version"]
     assert citation["license"] == project["license"]
     assert [author["name"] for author in citation["authors"]] == [author["name"] for author in project["authors"]]
-    methods = {
-        path.name for path in (ROOT / "src" / "lookalike" / "methods").iterdir() if (path / "__init__.py").is_file()
-    }
-    assert {paper["notes"].rsplit(".")[-1] for paper in citation["references"]} == methods
+    papers = {path.stem for path in (ROOT / "params" / "fidelity").glob("*.yaml")}
+    assert {paper["notes"].rsplit(".")[-1] for paper in citation["references"]} == papers
 
 
 def test_an_image_holds_nothing_of_dvc_that_git_does_not_hold_keys_least_of_all():

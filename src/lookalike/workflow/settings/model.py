@@ -117,7 +117,7 @@ class Model(BaseModel):
 
 
 class Part(Model):
-    """A part that a recipe chooses by name, with options that are checked against the part's constructor."""
+    """A part that a recipe chooses by name, with options whose names are checked against the part's constructor."""
 
     model_config = ConfigDict(extra="allow")
 
