@@ -158,7 +158,7 @@ def parser() -> argparse.ArgumentParser:
         "compare",
         help=text,
         description=f"{text}. {means}",
-        example="lookalike compare methods:Margin 'methods:Margin + DIML'",
+        example="lookalike compare diml_1:Margin 'diml_1:Margin + DIML' --configfile params/overlays/birds.yaml",
     )
     action.add_argument("runs", nargs=2, metavar="RUN", help="without a seed all seeds that are there")
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
