@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from waiting import BEGINS_S, wait_until
+from waiting import wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "no Chromium: apt-get install chromium"
+PATIENCE_S = 120  # on a busy machine
 
 
 def chromium() -> str | None:
@@ -69,7 +70,7 @@ class Page:
 
     def wait(self, condition: str) -> None:
         """Until an expression is true."""
-        wait_until(lambda: self.run(f"Boolean({condition})"), BEGINS_S, f"{condition} did not become true")
+        wait_until(lambda: self.run(f"Boolean({condition})"), PATIENCE_S, f"{condition} did not become true")
 
     def open(self, page: Path | str, *, width: int = 1280, dark: bool = False) -> None:
         """Load a file as from disk, or an address."""
@@ -156,7 +157,7 @@ def browser() -> Iterator[Page]:
         options += ["--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}"]
         process = subprocess.Popen([program, *options, "about:blank"], stderr=subprocess.DEVNULL)
         try:
-            socket = create_connection(_address(Path(profile) / "DevToolsActivePort"), timeout=BEGINS_S)
+            socket = create_connection(_address(Path(profile) / "DevToolsActivePort"), timeout=PATIENCE_S)
             yield Page(socket)
             socket.close()
         finally:
@@ -166,7 +167,7 @@ def browser() -> Iterator[Page]:
 
 def _address(port_file: Path) -> str:
     """Of the page, once the browser listens."""
-    end = time.monotonic() + BEGINS_S
+    end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if port_file.is_file() and (lines := port_file.read_text().split()):
             with urllib.request.urlopen(f"http://127.0.0.1:{lines[0]}/json/list") as answer:
@@ -174,4 +175,4 @@ def _address(port_file: Path) -> str:
             if pages:
                 return str(pages[0]["webSocketDebuggerUrl"])
         time.sleep(0.1)
-    raise AssertionError(f"Chromium did not start in {BEGINS_S} s")
+    raise AssertionError(f"Chromium did not start in {PATIENCE_S} s")

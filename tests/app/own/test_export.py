@@ -32,7 +32,7 @@ from lookalike.models.backbones import LITE0
 from lookalike.models.embedder import Embedder
 from lookalike.workflow.settings.recipes import View
 from own_pictures import opened, write_pictures
-from waiting import BEGINS_S, wait_until
+from waiting import wait_until
 
 ALONE = {
     "model.safetensors",
@@ -303,7 +303,7 @@ def served(out, token, python=(sys.executable, "-c", FORBID)):
     process = subprocess.Popen(start, cwd=out, env={**os.environ, "TOKEN": token})
 
     def call(path, body=None, key=token):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BEGINS_S)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST" if body is not None else "GET", path, body, {"Authorization": f"Bearer {key}"})
         answer = connection.getresponse()
         text = answer.read()
@@ -316,7 +316,7 @@ def served(out, token, python=(sys.executable, "-c", FORBID)):
             return False
 
     try:
-        wait_until(is_there, BEGINS_S, "the service did not start")
+        wait_until(is_there, 120, "the service did not start")
         yield call
     finally:
         process.terminate()

@@ -29,7 +29,7 @@ from lookalike.app.own.serving import Service, application, is_loopback, server_
 from lookalike.workflow.data.pictures import MOST_PIXELS
 from lookalike.workflow.running.machine import peak_megabytes, resident_megabytes
 from own_pictures import opened, write_pictures
-from waiting import BEGINS_S, wait_until
+from waiting import wait_until
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def served(folder, *, token="", models=None):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            wait_until(lambda: server.started, BEGINS_S, "the server did not start")
+            wait_until(lambda: server.started, 60, "the server did not start")
             yield listening.getsockname()[1]
         finally:
             server.should_exit = True
@@ -64,7 +64,7 @@ def port(folder):
 
 def call(port, path, body=None, **headers):
     """Status, headers and what was answered, as data where it is JSON."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BEGINS_S)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("GET" if body is None else "POST", path, body, headers)
     answer = connection.getresponse()
     said = answer.read()
@@ -343,7 +343,7 @@ def test_a_thousand_hostile_uploads_are_each_refused_in_a_line_and_write_nothing
 
 
 def raw(port, data):
-    with socket.create_connection(("127.0.0.1", port), timeout=BEGINS_S) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.settimeout(60)
         try:
             connection.sendall(data)
@@ -381,7 +381,7 @@ def test_a_call_too_many_is_refused(port):
     idle = []
     for status, more in ((200, serving.MOST_CALLS - 1), (503, 1)):
         idle += [socket.create_connection(("127.0.0.1", port)) for _ in range(more)]
-        wait_until(lambda status=status: call(port, "/about")[0] == status, BEGINS_S, f"no {status}")
+        wait_until(lambda status=status: call(port, "/about")[0] == status, 60, f"no {status}")
     for each in idle:
         each.close()
 
@@ -415,7 +415,7 @@ def test_an_interrupt_right_behind_the_printed_line_ends_it_even_where_a_shell_i
     """
     line = [sys.executable, "-c", code, "serve", "groceries:", "--port", "0", "--index", str(tmp_path)]
     ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=BEGINS_S, **ignored)
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120, **ignored)
     assert (done.returncode, done.stdout.partition(", until ")[2]) == (0, "Ctrl-C\n"), done.stderr
     assert "Warning" not in done.stderr and "Traceback" not in done.stderr
 
@@ -459,7 +459,7 @@ def test_the_page_finds_explains_and_filters_in_a_browser(folder, port):
         assert not page.run("document.querySelector('#drop').classList.contains('over')")
         link = page.run("document.querySelector('#found .links a').href")
         page.click("#found .links a")
-        wait_until(lambda: link in page.addresses(), BEGINS_S, "no file opened")
+        wait_until(lambda: link in page.addresses(), 60, "no file opened")
         assert call(port, link.partition(str(port))[2])[2] == (folder / "pictures" / "odd" / "003.png").read_bytes()
         page.choose("#file", folder / "pictures" / "odd" / "broken.png")
         page.wait("document.querySelector('#status').textContent.startsWith('Refused: no readable picture')")
