@@ -18,7 +18,7 @@ import faiss
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import ExifTags, Image
 from safetensors.torch import save_file
 
 from lookalike.app.own import export as exporting
@@ -30,6 +30,7 @@ from lookalike.base.tensors import unit
 from lookalike.methods.avsl.representation import Representation
 from lookalike.models.backbones import LITE0
 from lookalike.models.embedder import Embedder
+from lookalike.workflow.data.pictures import read_picture
 from lookalike.workflow.settings.recipes import View
 from own_pictures import opened, write_pictures
 from waiting import wait_until
@@ -256,6 +257,34 @@ def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_l
     assert not (tmp_path / "home").exists()  # where ONNX Runtime would keep a number by which it tells of this machine
     assert os.environ[TELEMETRY] == "1"  # since the export
     assert use().returncode == 1 and "python use.py PICTURE" in use().stderr
+
+
+def pictures_of_every_depth(folder):
+    """A grey ramp of 16, of 12 bits and turned, and pictures with transparency, by what their mode is called."""
+    ramp = np.linspace(0, 1, 40 * 30).reshape(40, 30)
+    wide, seen = (ramp * 65535).astype(np.uint16), Image.fromarray((ramp * 255).astype(np.uint8))
+    turned = Image.Exif()
+    turned[ExifTags.Base.Orientation] = 6
+    Image.fromarray(wide).save(folder / "16.png")
+    Image.fromarray(wide).save(folder / "turned.png", exif=turned)
+    Image.fromarray(wide).save(folder / "16.tif")
+    Image.fromarray(wide).save(folder / "16.pgm")
+    Image.fromarray((ramp * 4095).astype(np.uint16)).save(folder / "12.tif", tiffinfo={258: (12,)})
+    seen.convert("LA").save(folder / "grey.png")
+    Image.merge("RGBA", [seen, seen, seen, seen.rotate(180)]).save(folder / "alpha.png")
+    seen.convert("P").save(folder / "palette.png", transparency=7)
+    return sorted(folder.iterdir())
+
+
+def test_exported_functions_see_the_colours_that_the_model_sees(exported, tmp_path):
+    model, _, folder = exported("embedder")
+    seen_by = runpy.run_path(str(folder / "out" / "use.py"))["image"]
+    for path in pictures_of_every_depth(tmp_path):
+        expected = model.transform(read_picture(path)).numpy()
+        assert np.abs(seen_by(path) - expected).max() < 0.05, path.name  # of 4.5 between black and white
+    Image.fromarray(np.ones((8, 8), np.float32)).save(tmp_path / "floating.tif")
+    with pytest.raises(ValueError, match="no stated range"):
+        seen_by(tmp_path / "floating.tif")
 
 
 def test_more_than_a_batch_is_as_one_by_one(exported, tmp_path, monkeypatch):
