@@ -120,6 +120,26 @@ def test_a_pair_is_explained_as_the_search_explains_it(folder, port):
         assert call(port, f"/explain?{words}", sent)[0] == 422, words
 
 
+def test_a_file_that_has_gone_or_broken_is_found_without_reasons(tmp_path):
+    pictures = tmp_path / "pictures"
+    write_pictures(pictures)
+    sent = (pictures / "even" / "004.png").read_bytes()
+    with served(tmp_path) as port:
+        whole = call(port, "/search?why=true", sent)[2]
+        gone, broken = whole["hits"][0], whole["hits"][5]
+        (pictures / gone["picture"]).unlink()
+        (pictures / broken["picture"]).write_bytes(sent[:100])
+        status, _, found = call(port, "/search?why=true", sent)
+        assert status == 200 and found["query"] == whole["query"]
+        for hit, before in zip(found["hits"], whole["hits"], strict=True):
+            if before in (gone, broken):
+                assert hit == before | {"explanation": None, "part": None}
+            else:
+                assert hit["explanation"]["words"] == before["explanation"]["words"]
+        assert call(port, f"/explain?number={gone['number']}", sent)[0] == 404
+        assert call(port, f"/search?top=1&why=true&without={whole['hits'][1]['number']}", sent)[2]["query"] is None
+
+
 def test_a_search_is_kept_to_a_folder_and_asks_another_model_by_another_way(folder, port):
     path = folder / "pictures" / "even" / "004.png"
     _, _, found = call(port, "/search?below=odd&top=50", path.read_bytes())

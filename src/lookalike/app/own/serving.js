@@ -47,7 +47,7 @@ async function search() {
     part("status").textContent = `${told(found)}. Reasons follow.`;
     const explained = await send(true);
     if (!current()) return;
-    show(explained);
+    show(explained, true);
     part("status").textContent = `${told(found)}. Open a match to see which places make it so.`;
   } catch (error) {
     if (current()) { part("status").textContent = `Refused: ${error.message}`; part("found").replaceChildren(); }
@@ -65,7 +65,7 @@ function ask(file, name, number = null) {
   return search();
 }
 
-function show(found) {
+function show(found, why = false) {
   const pictures = {[QUERY]: found.query?.shown}, parts = {[QUERY]: found.query?.part};
   PICTURES.folder = {pictures, parts: {[found.model]: parts}};
   const matches = found.hits.map(hit => ({...hit.explanation, picture: hit.picture, name: hit.picture, score: hit.score}));
@@ -79,7 +79,7 @@ function show(found) {
     open.onclick = () => openPair(query, rows, 0, rank);
     return element("li", {}, open,
       element("p", {}, element("span", {className: "score"}, `${rank + 1}. ${hit.score.toFixed(3)}`), " ", element("span", {className: "name"}, hit.picture)),
-      element("p", {className: "small"}, hit.explanation ? hit.explanation.words : "\u2026"), links(hit));
+      element("p", {className: "small"}, hit.explanation ? hit.explanation.words : why ? "The file can no longer be read." : "\u2026"), links(hit));
   }));
 }
 

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
+from PIL.Image import Image
 from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
@@ -80,8 +81,10 @@ class FoundPicture(Named):
     """A picture that was found."""
 
     score: float = Field(description="how it compares with the query, by the answer's measure")
-    explanation: dict[str, Any] | None = Field(None, description="with `why`: as of /explain")
-    part: Part | None = Field(None, description="with `why`: as of /explain")
+    explanation: dict[str, Any] | None = Field(
+        None, description="with `why`: as of /explain; null where the file can no longer be read"
+    )
+    part: Part | None = Field(None, description="with `why`: as of /explain, or null like `explanation`")
 
 
 class Asked(BaseModel):
@@ -234,9 +237,8 @@ class Service:
         more = gallery.search_picture(picture, top + (own is not None))
         hits = [hit for hit in more if hit.path != own][:top]
         paths = [hit.path for hit in hits]
-        explained = explain_hits(gallery.model, picture, paths, method=measure.explained_by) if why else []
+        explained = _explained(gallery.model, picture, paths, measure.explained_by) if why else [None] * len(hits)
         took = _milliseconds(started)
-        reasons = [_reason(each) for each in explained] if why else [{}] * len(hits)
         return Found(
             model=gallery.model.name,
             way=gallery.way,
@@ -244,10 +246,10 @@ class Service:
             pictures=len(gallery.index),
             exact=gallery.is_exact,
             milliseconds=took,
-            query=_asked(explained[0]) if explained else None,
+            query=next((_asked(each) for each in explained if each), None),
             hits=[
-                FoundPicture(**self._named(hit.path), **reason, score=hit.score)
-                for hit, reason in zip(hits, reasons, strict=True)
+                FoundPicture(**self._named(hit.path), **(_reason(each) if each else {}), score=hit.score)
+                for hit, each in zip(hits, explained, strict=True)
             ],
         )
 
@@ -459,6 +461,17 @@ def is_loopback(host: str) -> bool:
 
 def _milliseconds(started: float) -> float:
     return round(1000 * (time.perf_counter() - started), 1)
+
+
+def _explained(model: OpenModel, query: Image, paths: Sequence[Path], method: str) -> list[Explained | None]:
+    """Reasons for each of some pictures, ``None`` for a file that has gone or broken since the folder was looked at."""
+    try:
+        return [*explain_hits(model, query, paths, method=method)]
+    except ValueError:
+        if len(paths) == 1:
+            return [None]
+        middle = len(paths) // 2
+        return [each for half in (paths[:middle], paths[middle:]) for each in _explained(model, query, half, method)]
 
 
 def _asked(explained: Explained) -> Asked:
