@@ -257,6 +257,7 @@ def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_l
     assert not (tmp_path / "home").exists()  # where ONNX Runtime would keep a number by which it tells of this machine
     assert os.environ[TELEMETRY] == "1"  # since the export
     assert use().returncode == 1 and "python use.py PICTURE" in use().stderr
+    assert use("--help").returncode == 0 and "python use.py PICTURE" in use("--help").stdout
 
 
 def pictures_of_every_depth(folder):
@@ -369,9 +370,9 @@ def test_the_exported_service_answers(exported, python, tmp_path):
         assert status == 200 and found[0] == [pytest.approx(1, abs=1e-5), "even/004.png"] and len(found) == 3
         assert len(call("/vector", picture)[1]) > 3
         assert call("/pictures?name=new.png", new) == (201, 11)
-        assert call("/pictures?name=new.png", new)[0] == 422
+        assert call("/pictures?name=new.png", new) == (422, {"detail": "new.png: is in the index already"})
         assert call("/search?top=1", new)[1][0][1] == "new.png"
-        assert call("/search", b"no picture")[0] == 422
+        assert call("/search", b"no picture") == (422, {"detail": "no readable picture"})
         assert call("/search", picture, key="other")[0] == 401
         assert call("/search", b"\x00" * (25 * 2**20))[0] == 413
 

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from PIL import Image
@@ -82,6 +84,9 @@ def test_the_page_needs_no_other_file_and_shows_every_match(run, tmp_path, capsy
     assert "http" not in page and 'src="data' in page
     assert page.count("Orange speaks for the likeness, blue against it. The frame holds what the model sees.</p>") == 1
     assert len(re.findall(r'alt="[^"]+"', page)) == page.count("<img")
+    linked = [Path(unquote(urlsplit(link).path)) for link in re.findall(r'href="([^"]+)"', page)]
+    assert len(linked) == 5 and all(path.is_relative_to(tmp_path.resolve()) and path.is_file() for path in linked)
+    assert "<summary>1 could not be read</summary>" in page
     assert "&lt;b&gt;.png: no readable picture" in page and "<b>.png" not in page
     assert "passed over pictures/even/<b>.png: no readable picture" in capsys.readouterr().err
 

@@ -216,7 +216,10 @@ def test_the_schema_documents_search_and_explanation(port):
     }  # fmt: skip
     for each in (search, explain):
         assert each["requestBody"]["content"] == {"image/*": {"schema": {"type": "string", "format": "binary"}}}
-        assert {"200", "401", "413", "415", "422"} <= each["responses"].keys()
+        assert {"200", "401", "403", "404", "408", "413", "415", "422", "503"} == each["responses"].keys()
+    for path in names - {"/search", "/explain"}:
+        gone = {"404"} if "{number}" in path else set()
+        assert {"401", "403", "503"} | gone <= schema["paths"][path]["get"]["responses"].keys(), path
 
 
 def test_pages_of_others_may_not_ask(port):

@@ -164,6 +164,7 @@ def _hit(gallery: Gallery, hit: Hit, explained: Explained) -> dict[str, str]:
     of_query, of_match = explained.overlays()
     return {
         "name": hit.path.relative_to(gallery.folder).as_posix(),
+        "address": hit.path.resolve().as_uri(),
         "score": f"{hit.score:.3f}",
         "words": explained.words,
         "picture": embedded(explained.pictures[1], SIDE),

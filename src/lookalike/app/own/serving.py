@@ -62,8 +62,14 @@ SENT = {"requestBody": {"required": True, "content": {"image/*": {"schema": {"ty
 Answer = TypeVar("Answer")
 _Model = Annotated[str | None, Query(description="of /about; the first if left out")]
 _Way = Annotated[str | None, Query(description="of comparing: cosine, structure or graph, as the model")]
-REFUSED: dict[int | str, dict[str, Any]] = {
+ALWAYS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, where one is needed."},
+    403: {"description": "Asked by a page of another site, or by another name than this machine's own."},
+    503: {"description": f"More than {MOST_CALLS} calls at a time."},
+}
+GONE: dict[int | str, dict[str, Any]] = {404: {"description": "No such picture, or its file has gone."}}
+REFUSED: dict[int | str, dict[str, Any]] = GONE | {
+    408: {"description": f"The picture has not arrived in {PATIENCE_S:g} s."},
     413: {"description": f"More than {MOST_BYTES:,} bytes."},
     415: {"description": "A form; the body is the picture itself."},
     422: {"description": "No readable picture, one of too many pixels, or an unknown value: `detail` says which."},
@@ -327,7 +333,7 @@ def application(service: Service, token: str = "") -> FastAPI:
         service: that answers.
         token: without which nothing is answered; where it is empty, calls by a name of this machine alone are.
     """
-    app = FastAPI(title="lookalike", version=version("lookalike"), docs_url=None, redoc_url=None)
+    app = FastAPI(title="lookalike", version=version("lookalike"), docs_url=None, redoc_url=None, responses=ALWAYS)
     asked = [Depends(_require_known_words)]
     page = _page(service.about)
 
@@ -392,14 +398,14 @@ def application(service: Service, token: str = "") -> FastAPI:
         """Copies, near copies, outliers, and pictures that are nearest to one of another folder."""
         return await service.in_turn(partial(service.doubtful, model))
 
-    @app.get("/pictures/{number}", response_class=FileResponse)
+    @app.get("/pictures/{number}", response_class=FileResponse, responses=GONE)
     def picture(number: int) -> FileResponse:
         """A file as it is."""
         path = service.path(number)
         kind = mimetypes.guess_type(path.name)[0] or ""
         return FileResponse(path, media_type=kind if kind.startswith("image/") else "application/octet-stream")
 
-    @app.get("/thumbnails/{number}", response_class=Response)
+    @app.get("/thumbnails/{number}", response_class=Response, responses=GONE)
     def thumbnail(number: int) -> Response:
         """A small JPEG."""
         return Response(service.thumbnail(number), media_type="image/jpeg")
