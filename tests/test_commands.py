@@ -8,7 +8,7 @@ import pytest
 from projects import ROOT
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "results" / "README.md"]
-PROGRAMS = {"snakemake", "lookalike", "dvc", "mlflow", "git", "pip", "uv", "python", "export", "mkdir", "tar"}
+PROGRAMS = {"snakemake", "lookalike", "dvc", "mlflow", "git", "pip", "uv", "python", "export", "mkdir", "tar", "curl"}
 A_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
