@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
@@ -350,3 +351,16 @@ def test_the_command_runs_as_a_module_and_needs_no_torch(project):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     command = [sys.executable, "-m", "lookalike", "data", "verify", "drawn"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.endswith("0 faults\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault_and_a_full_disk_is_one_line():
+    line = [sys.executable, "-m", "lookalike", "show", "margin@figurines_birds"]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed, Path("/dev/full").open("w") as full:
+        ended, told = (
+            subprocess.run(line, cwd=ROOT, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+            for out in (closed, full)
+        )
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert (told.returncode, told.stderr) == (2, f"lookalike: the system: {os.strerror(errno.ENOSPC)}\n")

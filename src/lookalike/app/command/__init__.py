@@ -6,6 +6,7 @@ What a command needs is imported when it runs, so that ``--help`` and ``--versio
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,15 +28,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words behind the program's name; those of the process if left out.
 
     Returns:
-        0; 1 where one of several things cannot be used, which is named, or ``compare`` found no finished run; 2 outside
-        of a project's folder, without the extra that it needs, for a wrong name, a broken parameter file or picture, or
-        what cannot be written.
+        0; 1 where one of several things cannot be used, which is named, ``compare`` found no finished run, or nobody
+        reads what is printed; 2 outside of a project's folder, without the extra that it needs, for a wrong name, a
+        broken parameter file or picture, or what cannot be written.
     """
     options = parser().parse_args(arguments)
     try:
         for line in prepare(project_or_here()):
             print(f"lookalike: {line}", file=sys.stderr)
-        return _run(options)
+        status = _run(options)
+        print(end="", flush=True)  # here, where a fault of the terminal or a full disk can still be told
+        return status
+    except BrokenPipeError:  # of a reader that has seen enough, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (OSError, ValueError, ImportError) as error:
         print(f"lookalike: {error_line(error)}", file=sys.stderr)
         return 2
