@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lookalike.app.own.arguments import METHODS, WAYS
+from lookalike.app.own.arguments import METHODS, WAYS, as_typed, on_disk
 from lookalike.app.own.search import WAYS as WAYS_OF_NETWORKS
 from lookalike.base.checks import require_known
 from lookalike.explanations.choice import OF_EMBEDDERS, OF_GRAPHS
@@ -124,3 +124,8 @@ def test_names_that_are_known_without_torch_are_those_of_the_networks():
     assert set(METHODS) == {*OF_EMBEDDERS, *OF_GRAPHS}
     for name in METHODS:
         require_known("--method", name, METHODS)
+
+
+@pytest.mark.parametrize("typed", ["groceries:", "groceries:Lemon/0.jpg", "pictures/groceries", "/tmp/0.jpg"])
+def test_a_path_is_shown_as_it_was_typed(typed):
+    assert as_typed(on_disk(typed)) == typed

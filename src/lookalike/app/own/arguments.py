@@ -332,6 +332,14 @@ def on_disk(text: str | Path) -> Path:
     return Path(text)
 
 
+def as_typed(path: Path) -> str:
+    """A path as people type it, see `on_disk`."""
+    ready = READY / "groceries"
+    if path.is_relative_to(ready):
+        return GROCERIES + path.relative_to(ready).as_posix().removeprefix(".")
+    return str(path)
+
+
 def weights_of(where: str, text: str) -> tuple[str, Path | None]:
     """Name and weights file of ``NAME[=FILE]``.
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lookalike.app.own.arguments import as_typed
 from lookalike.app.own.cells import CANDIDATES
 from lookalike.app.own.explanation import Explained, check_method, explain_hits
 from lookalike.app.own.models import OpenModel
@@ -35,7 +36,7 @@ def page(gallery: Gallery, found: Found) -> str:
     shown = list(found.items())[:MOST_QUERIES]
     queries = [
         {
-            "name": str(query),
+            "name": as_typed(query),
             "picture": embedded(hits[0][1].pictures[0], SIDE),
             "hits": [_hit(gallery, *each) for each in hits],
         }
@@ -47,7 +48,7 @@ def page(gallery: Gallery, found: Found) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         names=shown[0][0].name if len(found) == 1 else f"{len(found)} pictures",
-        folder=gallery.folder,
+        folder=as_typed(gallery.folder),
         pictures=len(gallery.index),
         measure=way.measure,
         smaller=", smallest first," if way.measure == "distance" else "",
@@ -122,9 +123,9 @@ def print_search(
 def _as_text(gallery: Gallery, found: Found) -> str:
     measure, new = WAYS[gallery.way].measure, f", {gallery.new:,} of them new" if gallery.new else ""
     some = "" if gallery.is_exact else f", of {CANDIDATES:,} candidates or more by IVF-PQ: one may be missed"
-    lines = [f"{counted(len(gallery.index), 'picture')} in {gallery.folder}{new}; by {measure}{some}"]
+    lines = [f"{counted(len(gallery.index), 'picture')} in {as_typed(gallery.folder)}{new}; by {measure}{some}"]
     for query, hits in found.items():
-        lines += ["", str(query)]
+        lines += ["", as_typed(query)]
         width = max((len(_name(gallery, hit)) for hit, _ in hits), default=0)
         for rank, (hit, explained) in enumerate(hits, start=1):
             lines.append(f"{rank:>4}  {hit.score:7.3f}  {_name(gallery, hit):<{width}}  {explained.words}")
