@@ -6,9 +6,17 @@ import torch
 from sklearn.covariance import OAS
 from sklearn.decomposition import PCA
 
+from lookalike.base.tensors import unit
 from lookalike.methods.avsl.model import AVSL
 from lookalike.methods.diml.model import DIML
-from lookalike.methods.whitening import SHRINKAGES, chosen_shrinkage, mapped, relevant_components, whitening
+from lookalike.methods.whitening import (
+    SHRINKAGES,
+    chosen_shrinkage,
+    held_out_recall,
+    mapped,
+    relevant_components,
+    whitening,
+)
 from lookalike.models.backbones import Tiny
 from lookalike.models.embedder import Embedder
 from projects import ROOT
@@ -110,6 +118,26 @@ def test_a_shrinkage_is_chosen_by_first_hits_of_classes_that_the_map_has_not_see
     assert chosen_shrinkage(embeddings, labels, (0.01, 1.0)) == 0.01
     far = 100 * torch.eye(12)[labels] + 0.01 * embeddings
     assert chosen_shrinkage(far, labels, (0.1, 0.5)) == 0.5  # equal ones: the largest
+
+
+def slow_first_hits(embeddings, labels):
+    """Share of images whose nearest other one by the cosine is of their class."""
+    cosine = unit(embeddings.double()) @ unit(embeddings.double()).T
+    cosine.fill_diagonal_(-2)
+    return float((labels[cosine.argmax(dim=1)] == labels).double().mean())
+
+
+def test_recall_of_classes_held_out_is_that_of_two_halves_mapped_by_each_other():
+    embeddings, labels = drawn(images=240, dim=12, classes=12)
+    halves = np.array_split(np.random.default_rng(0).permutation(12), 2)
+    before, after = [], []
+    for tested, seen in (halves, halves[::-1]):
+        fitted, rest = (np.isin(labels.numpy(), half) for half in (seen, tested))
+        linear_map = relevant_components(embeddings[fitted], labels[fitted], shrinkage=0.1)
+        before += [slow_first_hits(embeddings[rest], labels[rest])] * rest.sum()
+        after += [slow_first_hits(linear_map(embeddings[rest]), labels[rest])] * rest.sum()
+    assert held_out_recall(embeddings, labels, 0.1) == pytest.approx((np.mean(before), np.mean(after)))
+    assert held_out_recall(embeddings[:4], torch.tensor([0, 0, 1, 2]), 0.1) is None
 
 
 def test_fewer_images_than_numbers_a_constant_number_and_classes_of_one_image_are_mapped_with_shrinkage():

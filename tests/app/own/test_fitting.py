@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -124,8 +125,14 @@ def test_from_pictures_to_a_search_an_explanation_and_onnx(pictures, tmp_path, m
     pictures = pictures.rename(pictures.with_name("my pictures; mine"))
     network = f"tiny={pictures.parent / 'tiny.safetensors'}"
     assert main(["fit", str(pictures), "--network", network, "--size", str(SIZE), "--out", "new.safetensors"]) == 0
-    said, following = capsys.readouterr().out.splitlines()
+    said, recall, following = capsys.readouterr().out.splitlines()
     assert "rca to 96 numbers, shrinkage 0." in said and "by 20 pictures of 5 classes in" in said
+    numbers = re.fullmatch(
+        r"R@1 of unseen classes, each half held out in its turn: ([\d.]+) % before, ([\d.]+) % after, a little too good, "
+        "as the shrinkage was chosen on them",
+        recall,
+    )
+    assert all(0 < float(each) <= 100 for each in numbers.groups())
     assert following == f"Next: lookalike search new.safetensors QUERY --in '{pictures}'"
     query = str(pictures / "kind1" / "0.png")
     assert main(["search", "new.safetensors", query, "--in", str(pictures), "--index", "index", "--json"]) == 0
