@@ -1,4 +1,4 @@
-"""The command ``lookalike``: inventory and faults of the files on disk, costs of a call, recipes, and compared runs.
+"""The command ``lookalike``: own pictures searched and explained; files on disk, costs, recipes and compared runs.
 
 What a command needs is imported when it runs, so that ``--help`` and ``--version`` answer at once and anywhere.
 """
@@ -98,8 +98,8 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The command's arguments, with all commands below it."""
-    text = "What is on disk, whether it is right, and what a call will cost."
-    command = _Parser(prog="lookalike", description=f"{text} Called in a project's folder.")
+    text = "Search and explain pictures; compare, check and plan what the workflow makes, in a project's folder."
+    command = _Parser(prog="lookalike", description=text)
     command.add_argument("--version", action="version", version=f"lookalike {lookalike.__version__}")
     groups = command.add_subparsers(required=True, title="commands", metavar="COMMAND")
     data = groups.add_parser("data", help="data sets on disk").add_subparsers(
