@@ -128,8 +128,8 @@ def test_from_pictures_to_a_search_an_explanation_and_onnx(pictures, tmp_path, m
     said, recall, following = capsys.readouterr().out.splitlines()
     assert "rca to 96 numbers, shrinkage 0." in said and "by 20 pictures of 5 classes in" in said
     numbers = re.fullmatch(
-        r"R@1 of unseen classes, each half held out in its turn: ([\d.]+) % before, ([\d.]+) % after, a little too good, "
-        "as the shrinkage was chosen on them",
+        r"R@1 of unseen classes, each half held out in its turn: ([\d.]+) % before, ([\d.]+) % after, a little too "
+        "good, as the shrinkage was chosen on them",
         recall,
     )
     assert all(0 < float(each) <= 100 for each in numbers.groups())
