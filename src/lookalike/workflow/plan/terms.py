@@ -82,6 +82,12 @@ def row_terms(recipe: Recipe) -> dict[str, str]:
     }
 
 
+def rate_words(rates: str) -> str:
+    """The rates of `row_terms`, each with its part; nothing for a row without."""
+    each = zip(RATES, rates.split(" / "), strict=True) if rates not in ("", DASH) else ()
+    return ", ".join(f"{part} {rate}" for part, rate in each if rate != DASH)
+
+
 def has_part(train: Train, part: str) -> bool:
     """Whether a training learns a part that has a rate of its own."""
     loss = train.loss.name if train.loss else ""

@@ -418,13 +418,13 @@ def test_seeds_stand_at_the_number_and_where_it_comes_from_once_a_row(shown):
 
 def test_columns_that_only_some_tables_have_are_shown_as_they_are(tmp_path):
     cells = table_cells(OWN, [own_run(0, 0, 0.6), own_run(1, 0, 0.5)])
-    cells = cells.assign(rates="1e-4", query_ms=0.1234, training_s=[300.0, 300.0, None, None])
+    cells = cells.assign(rates="1e-4 / – / – / – / –", query_ms=0.1234, training_s=[300.0, 300.0, None, None])
     write_cells(tmp_path / "cells.csv", cells)
     found = for_readers("mine", planned(OWN), read_cells(tmp_path / "cells.csv"), "mine")
     rows = grid(markdown(found), "street")
     assert [(row["rates"], row["ms per query"], row["training"]) for row in rows] == [
-        ("1e-4", "0.123", "5 min"),
-        ("1e-4", "0.123", "–"),
+        ("1e-4 / – / – / – / –", "0.123", "5 min"),
+        ("1e-4 / – / – / – / –", "0.123", "–"),
     ]
 
 
@@ -438,7 +438,7 @@ def test_nmi_that_some_rows_do_not_have_is_explained(shown):
 
 
 def test_a_table_of_terms_shows_them_beside_the_metrics_with_what_the_rows_cost(shown):
-    said = {"rates": "1e-4 / 1e-3", "pooling": "gem", "embedding": "3 x 512"}
+    said = {"rates": "1e-4 / 1e-3 / – / – / 5e-3", "pooling": "gem", "embedding": "3 x 512"}
     seeds = [own_run(0, seed, 0.6) | said | {"query_ms": 10.0 + seed, "training_s": 100.0} for seed in (0, 1)]
     unmeasured = own_run(1, 0, 0.5) | {**said, "rates": "–", "query_ms": None, "training_s": None}
     laid_out = shown({**OWN, "terms": True}, [*seeds, unmeasured])
@@ -452,7 +452,8 @@ def test_a_table_of_terms_shows_them_beside_the_metrics_with_what_the_rows_cost(
     # A page sorts by what is meant: 2 min are more than 68 s, three levels of 512 more than 1,024.
     assert '<td data-order="100.0">2 min</td>' in text
     assert '<td data-order="1536.0">3 x 512</td>' in text
-    assert "<dt>rates</dt><dd>1e-4 / 1e-3</dd>" in text  # which no column of the page repeats
+    assert text.count("<dt>rates</dt>") == 1  # which no column of the page repeats, and no row without a training has
+    assert "<dt>rates</dt><dd>trunk 1e-4, head 1e-3, boundaries 5e-3</dd>" in text
     heads = re.findall(r"<button>([^<]*)</button>", text)
     assert heads == ["method", "P@1 %", "MAP@R %", "pooling", "embedding", "ms per query", "training"]
 

@@ -12,6 +12,7 @@ import pandas as pd
 from lookalike.base.text import human_seconds
 from lookalike.metrics.names import ON_TRAINING
 from lookalike.workflow.plan.origin import OUR_CHOICE, departure_words
+from lookalike.workflow.plan.terms import rate_words
 from lookalike.workflow.report.statistics.agreement import FEWEST, Agreement, WithPrint, with_print
 from lookalike.workflow.report.tables.cells import APART, BESIDE, COLUMNS
 from lookalike.workflow.report.tables.notes import nmi_note, notes_of, shown_departures, table_notes
@@ -419,7 +420,7 @@ def _origin(cell: pd.Series, table: PlannedTable, of_seeds: str) -> dict[str, st
     told = {**cell, "each seed": of_seeds, "departs": departure_words(cell["departs"])}
     named = ("recipe", "seeds", "each seed", "departs", "runs", "settings", "code")
     words = {name: str(told[name]) for name in named if told[name]}
-    words |= {"rates": rates} if (rates := cell.get("rates")) else {}
+    words |= {"rates": rates} if (rates := rate_words(cell.get("rates") or "")) else {}
     words |= {"rests on": cell["rests_on"]} if cell["rests_on"] else {}
     if cell["against"]:
         here = (cell["dataset"], cell["label"])
