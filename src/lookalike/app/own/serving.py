@@ -469,7 +469,7 @@ def _milliseconds(started: float) -> float:
     return round(1000 * (time.perf_counter() - started), 1)
 
 
-def _explained(model: OpenModel, query: Image, paths: Sequence[Path], method: str) -> list[Explained | None]:
+def _explained(model: OpenModel, query: Image, paths: Sequence[Path], method: str | None) -> list[Explained | None]:
     """Reasons for each of some pictures, ``None`` for a file that has gone or broken since the folder was looked at."""
     try:
         return [*explain_hits(model, query, paths, method=method)]
