@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from lookalike.workflow.plan.claims import FILE, read_claims
-from lookalike.workflow.plan.pairs import OF_EACH, Compared, apart, outside, untested
+from lookalike.workflow.plan.pairs import OF_EACH, Compared, apart, outside, pair_notes, untested
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.settings.call import configuration
 from lookalike.workflow.settings.files import read_entries
@@ -77,6 +77,15 @@ def test_a_table_says_where_a_baseline_of_the_paper_differs_in_more():
     assert kept["avsl_proxy_anchor"] == ["train.loss"]  # its schedule is the papers' at their own scale alone
     plan, _ = pairs_at("paper")
     assert any("in train.loss and train.schedule" in note for note in plan.table("avsl_1").remarks)
+
+
+def test_a_table_says_in_what_a_row_differs_that_it_does_not_name():
+    plan, _ = pairs_at("mini")
+    [pair] = [each for each in plan.pairs_of("comparison") if each.labels[0] == "Triplet + SAM"][:1]
+    assert pair_notes(plan, [pair]) == []
+    assert pair_notes(plan, [pair._replace(under_test=())]) == [
+        "Triplet + SAM differs from Triplet in train.method, which its under_test does not name."
+    ]
 
 
 @pytest.mark.parametrize("scale", ["ci", "mini", "paper"])

@@ -44,14 +44,18 @@ def besides(plan: Plan, pair: Compared) -> list[str]:
     return [name for name in pair.as_in_paper if outside(keys, [name]) != keys]
 
 
-def as_in_paper_notes(plan: Plan, pairs: Iterable[Compared]) -> list[str]:
-    """Notes on rows whose baseline differs, as the paper's own does, in more than the keys under test."""
+def pair_notes(plan: Plan, pairs: Iterable[Compared]) -> list[str]:
+    """Notes on rows whose baseline differs in more than the keys under test: as the paper's own does, and otherwise."""
     notes: dict[str, None] = {}
     for pair in pairs:
+        changed, baseline = pair.labels
         if named := besides(plan, pair):
-            changed, baseline = pair.labels
             more = " and ".join(named)
             notes[f"As in the paper, {changed} differs from {baseline} in {more} besides what is tested."] = None
+        if unnamed := outside(untested(plan, pair), pair.as_in_paper):
+            others = [key.removesuffix(".name") for key in unnamed if key.endswith(".name")]  # whose keys are their own
+            more = ", ".join([*others, *outside(unnamed, others)])
+            notes[f"{changed} differs from {baseline} in {more}, which its under_test does not name."] = None
     return list(notes)
 
 

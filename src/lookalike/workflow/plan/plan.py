@@ -16,7 +16,7 @@ from lookalike.methods import METHODS
 from lookalike.metrics.names import of_table
 from lookalike.workflow.plan.checks import IncompatibleError, check_recipe, right
 from lookalike.workflow.plan.on_data import RecipesOnData
-from lookalike.workflow.plan.pairs import Compared, as_in_paper_notes, besides
+from lookalike.workflow.plan.pairs import Compared, besides, pair_notes
 from lookalike.workflow.plan.rates import kind_of, rates_note
 from lookalike.workflow.plan.recipes import part_of
 from lookalike.workflow.plan.scales import HELD_OUT, SECOND, TABLES_OF_OVERLAY, Dataset, cut_offs, half_of_seed
@@ -182,7 +182,7 @@ class Plan(RecipesOnData):
             remarks += terms_notes(rows)
         remarks += constant_note(rows)
         pairs = self.pairs_of(name)
-        remarks += as_in_paper_notes(self, pairs)
+        remarks += pair_notes(self, pairs)
         found = {(pair.labels[0], pair.changed, key) for pair in pairs for key in besides(self, pair)}
         kinds = [(row.label, kind) for row in rows if (kind := kind_of(row.train))]
         if kinds and (self._chosen_rates or self.rates):
