@@ -191,6 +191,22 @@ REFUSED = [
         r"train\.method\.name",
         r"unknown 'embeder', did you mean 'embedder'\? Known: .*sam \(METHODS of src/lookalike/methods/__init__\.py\)$",
     ),
+    *(
+        ("margin", {"train": {"loss": {"boundary": value}}}, r"train\.loss\.boundary", rf"{said} is not a number$")
+        for value, said in (("wide", "wide"), (True, "true"), (None, "null"), ([1.2], r"\[1\.2\]"))
+    ),
+    (
+        "avsl_margin",
+        {"train": {"method": {"variant": "grph"}}},
+        r"train\.method\.variant",
+        r"unknown 'grph', did you mean 'graph'\? Known: concat, graph, reliable_nodes, top$",
+    ),
+    (
+        "avsl_margin",
+        {"train": {"method": {"k": 2.5}}},
+        r"train\.method\.k",
+        r"2\.5 is not a whole number$",
+    ),
     (
         "margin",
         {"train": {"method": {"side": 3}}},

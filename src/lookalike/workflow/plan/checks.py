@@ -6,19 +6,28 @@ from collections.abc import Iterable
 
 from lookalike.base.checks import require_keys, require_known
 from lookalike.base.paths import CHECKOUT
+from lookalike.base.text import in_yaml
 from lookalike.methods import METHODS
 from lookalike.methods.method import ANY_LOSS, FITTED, Method
 from lookalike.metrics.names import BETWEEN_EPOCHS
 from lookalike.workflow.settings.layers import Tree, canonical
 from lookalike.workflow.settings.model import Part, checked
 from lookalike.workflow.settings.recipes import Recipe, Train
-from lookalike.workflow.settings.sources.code import constructor_arguments, defined_in, inherits, keys_of, lookup
+from lookalike.workflow.settings.sources.code import (
+    constructor_arguments,
+    constructor_values,
+    defined_in,
+    inherits,
+    keys_of,
+    lookup,
+)
 from lookalike.workflow.settings.sources.trees import path_of
 
 # Arguments that the pipeline passes by itself.
 SUPPLIED = {"backbone", "levels", "embedding_dim", "image_size", "generator", "trunk", "head", "metric_loss"}
 SUPPLIED |= {"embedder", "feature_layer", "projection", "classes", "model", "query", "gallery", "search", "learner"}
 SUPPLIED |= {"labels", "coarse_labels", "batch_size", "seed", "batches", "options", "fit"}
+WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a text"}
 _RIGHT: dict[str, Recipe] = {}  # by its sections, as text, each that `check_recipe` has found right
 
 
@@ -52,7 +61,7 @@ def check_recipe(sections: Tree, place: str) -> Recipe:
     train, name = recipe.train, recipe.train.method.name
     _require_listed(f"{place}, train.method.name", name, "lookalike.methods:METHODS")
     method = METHODS[name]
-    require_keys(f"{place}, train.method", train.method.options, _arguments(method.options))
+    _check_options(train.method, f"{place}, train.method", method.options)
     if train.backbone.stages is None:  # at stages of one's own any network of torchvision is read
         _require_listed(f"{place}, train.backbone.name", train.backbone.name, "lookalike.models.backbones:BACKBONES")
     _check_part(train.sampler, f"{place}, train.sampler", "lookalike.sampling.samplers:SAMPLERS")
@@ -101,7 +110,7 @@ def right(sections: Tree) -> Recipe | None:
 
 def _check_part(part: Part, place: str, dictionary: str) -> None:
     _require_listed(f"{place}.name", part.name, dictionary)
-    require_keys(place, part.options, _arguments([lookup(*dictionary.split(":"))[part.name]]))
+    _check_options(part, place, [lookup(*dictionary.split(":"))[part.name]])
 
 
 def losses_of(method: str) -> dict[str, str]:
@@ -126,8 +135,7 @@ def _check_loss(train: Train, method: Method, place: str) -> None:
     _require_listed(f"{place}, train.loss.name{of_method}", loss, method.losses, losses)
     if miner := train.loss.options.get("miner"):
         _require_listed(f"{place}, train.loss.miner", miner, "lookalike.sampling.miners:MINERS")
-    options = _arguments((losses[loss], *method.loss_options)) - {"kind"}
-    require_keys(f"{place}, train.loss", train.loss.options, options)
+    _check_options(train.loss, f"{place}, train.loss", (losses[loss], *method.loss_options), {"kind"})
 
 
 def _require_listed(where: str, name: str, dictionary: str, known: Iterable[str] = ()) -> None:
@@ -209,5 +217,26 @@ def _check_stripes(train: Train, method: Method, place: str) -> None:
         raise IncompatibleError(f"{place}, ", "train.image.ratio: null belongs to scale null, a range to a range")
 
 
-def _arguments(definitions: Iterable[str]) -> set[str]:
-    return {name for definition in definitions for name in constructor_arguments(definition)} - SUPPLIED
+def _check_options(part: Part, place: str, definitions: Iterable[str], besides: Iterable[str] = ()) -> None:
+    """Refuse an option that none of some definitions takes, or a value of another type than its annotation's."""
+    known, values = set[str](), dict[str, tuple[object, ...]]()
+    for definition in definitions:
+        known |= constructor_arguments(definition)
+        values = constructor_values(definition) | values
+    require_keys(place, part.options, known - SUPPLIED - {*besides})
+    for key, value in part.options.items():
+        allowed = values.get(key, ())
+        if not allowed or any(_is_one(value, each) for each in allowed):
+            continue
+        if words := [each for each in allowed if isinstance(each, str)]:
+            require_known(f"{place}.{key}", value, words)
+        right = " or ".join(WORDS[each] if isinstance(each, type) else in_yaml(each) for each in allowed)
+        raise ValueError(f"{place}.{key}: {in_yaml(value)} is not {right}")
+
+
+def _is_one(value: object, allowed: object) -> bool:
+    if not isinstance(allowed, type):
+        return type(value) is type(allowed) and value == allowed
+    if isinstance(value, bool):  # which Python takes for a number
+        return allowed is bool
+    return isinstance(value, (int, float) if allowed is float else allowed)

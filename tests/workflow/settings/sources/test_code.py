@@ -220,6 +220,26 @@ def test_a_class_without_an_init_takes_the_arguments_of_its_nearest_one_and_inhe
     assert not code.inherits("lookalike.losses.first:FirstLoss", "lookalike.losses.plain:NextLoss")
 
 
+def test_what_an_argument_takes_is_read_from_its_annotation(package):
+    (package / "losses" / "kinds.py").write_text(
+        "from typing import Literal\n\nForm = Literal['plain', 'squared'] | None\nOther = list\n"
+    )
+    (package / "losses" / "typed.py").write_text(
+        "from lookalike.losses.kinds import Form, Other\n\n\n"
+        "class TypedLoss:\n    def __init__(\n        self, weight: float, k: int | None = 3, on: bool = True, "
+        "form: Form = None,\n        name: str = '', other: Other = (), both: float | Other = 0, bare=1\n    ):\n"
+        "        pass\n"
+    )
+    forget()
+    assert code.constructor_values("lookalike.losses.typed:TypedLoss") == {
+        "weight": (float,),
+        "k": (int, None),
+        "on": (bool,),
+        "form": ("plain", "squared", None),
+        "name": (str,),
+    }
+
+
 def test_unpacked_options_stand_for_their_keys_and_other_keywords_for_nothing(package):
     (package / "losses" / "open.py").write_text(
         "from typing import Any, TypedDict, Unpack\n\nfrom lookalike.losses.first import FirstLoss\n\n\n"

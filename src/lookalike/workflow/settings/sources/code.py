@@ -100,10 +100,45 @@ def defined_in(module: str) -> list[str]:
     return []
 
 
-@cache
 def constructor_arguments(definition: str) -> frozenset[str]:
-    """Argument names of the function or class ``"module:name"``: of a class its nearest ``__init__`` in the package, or
-    its fields if it is a dataclass or a typed dictionary; none if it leaves building to a class of another package.
+    """Argument names of a function or class, see `_arguments`."""
+    return frozenset(_arguments(definition))
+
+
+@cache
+def constructor_values(definition: str) -> dict[str, tuple[object, ...]]:
+    """By argument of `constructor_arguments` what it takes: types, ``None``, and the words of a ``Literal``.
+
+    An argument whose annotation says anything else is not among them.
+    """
+    allowed = {name: _allowed(module, node) for name, (module, node) in _arguments(definition).items()}
+    return {name: each for name, each in allowed.items() if each}
+
+
+def _allowed(module: str, annotation: ast.AST | None) -> tuple[object, ...]:
+    """Types and values of an annotation, none if it says more than these."""
+    match annotation:
+        case ast.Name(id="float" | "int" | "bool" | "str" as name):
+            return ({"float": float, "int": int, "bool": bool, "str": str}[name],)
+        case ast.Constant(value=None):
+            return (None,)
+        case ast.Subscript(value=ast.Name("Literal"), slice=values):
+            each = values.elts if isinstance(values, ast.Tuple) else [values]
+            return tuple(value.value for value in each if isinstance(value, ast.Constant))
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            sides = _allowed(module, left), _allowed(module, right)
+            return (*sides[0], *sides[1]) if all(sides) else ()
+        case ast.Name(name) if target := _resolve(module, name):
+            statement = trees.parse(target[0]).definitions[target[1]]
+            return _allowed(target[0], statement.value) if isinstance(statement, ast.Assign) else ()
+    return ()
+
+
+@cache
+def _arguments(definition: str) -> dict[str, tuple[str, ast.expr | None]]:
+    """Module and annotation of each argument of the function or class ``"module:name"``: of a class its nearest
+    ``__init__`` in the package, or its fields if it is a dataclass or a typed dictionary; none if it leaves building to
+    a class of another package.
 
     ``**keywords: Unpack[Options]`` stands for the fields of ``Options``, any other ``**keywords`` for nothing.
 
@@ -116,19 +151,21 @@ def constructor_arguments(definition: str) -> frozenset[str]:
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"]
         makers = "".join(ast.dump(each) for each in (*node.decorator_list, *node.bases))
         if not methods and ("dataclass" in makers or "TypedDict" in makers):
-            targets = [item.target for item in node.body if isinstance(item, ast.AnnAssign)]
-            return frozenset(target.id for target in targets if isinstance(target, ast.Name))
+            fields = [item for item in node.body if isinstance(item, ast.AnnAssign)]
+            return {item.target.id: (module, item.annotation) for item in fields if isinstance(item.target, ast.Name)}
         if not methods:
             base = next((target for each in node.bases for target in _uses(module, each)), None)
-            return constructor_arguments(":".join(base)) if base else frozenset()
+            return _arguments(":".join(base)) if base else {}
         node = methods[0]
     if not isinstance(node, ast.FunctionDef):
         raise ValueError(f"{definition} is no function and no class of this package")
-    names = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)} - {"self"}
+    each = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    found = {argument.arg: (module, argument.annotation) for argument in each if argument.arg != "self"}
     match node.args.kwarg:
         case ast.arg(annotation=ast.Subscript(value=ast.Name("Unpack"), slice=options)):
-            names.update(*(constructor_arguments(":".join(target)) for target in _uses(module, options)))
-    return frozenset(names)
+            for target in _uses(module, options):
+                found |= _arguments(":".join(target))
+    return found
 
 
 @cache
