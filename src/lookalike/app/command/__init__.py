@@ -1,4 +1,4 @@
-"""The command ``lookalike``: own pictures searched and explained; files on disk, costs, recipes and compared runs.
+"""The command ``lookalike``: own pictures searched and explained, and what the workflow makes compared and checked.
 
 What a command needs is imported when it runs, so that ``--help`` and ``--version`` answer at once and anywhere.
 """
