@@ -38,6 +38,16 @@ def test_the_plan_of_the_papers_is_told_without_measuring(project, capsys):
     assert {each.name for each in project.iterdir()} == {"params", "workflow", "Snakefile"}
 
 
+def test_a_scale_whose_rates_are_not_searched_says_how_many_trials_come_first(project, capsys):
+    told = "rates not searched yet; the target `rates` does, for 63 kinds: 21 short trainings or more of each"
+    assert told in facts(printed(capsys, "--scale", "small", "--no-measure"))
+    (project / "params" / "rates" / "small.csv").write_text(
+        "method,loss,recipe,dataset,trunk,head,seeds,MAP@R,chosen\n"
+    )
+    assert "not searched yet" not in facts(printed(capsys, "--scale", "small", "--no-measure"))
+    assert "not searched yet" not in facts(printed(capsys, "--scale", "paper", "--tables", "avsl_1", "--no-measure"))
+
+
 def test_what_takes_a_processor_months_is_counted_and_not_measured(project, capsys):
     text = facts(printed(capsys, "--scale", "paper", "--tables", "avsl_1"))
     assert "time not measured on a processor, which would take months counted " in text

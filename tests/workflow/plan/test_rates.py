@@ -17,6 +17,7 @@ from lookalike.workflow.plan.rates import (
     chosen_rates,
     design_of,
     kind_of,
+    least_trials,
     rates_layers,
     rates_note,
     searched,
@@ -474,3 +475,14 @@ def test_a_call_says_where_chosen_rates_hold_in_place_of_those_that_an_overlay_s
     (notice,) = Plan(stating).notices
     assert notice.startswith("params/rates/own.csv: ") and notice.endswith("recipe.train.optimiser.lr (trunk)")
     assert Plan(OVERLAY).notices == []
+
+
+@pytest.mark.parametrize(("scale", "trainings"), [("mini", 38), ("small", 21)])
+def test_the_least_trials_of_a_kind_are_those_of_a_search_whose_best_lies_within_the_grid(scale, trainings):
+    stated = Plan(configuration(scale, [])).rates
+    best, scores = (stated.trunk[1], stated.head[1]), {}
+    while asked := asked_next(scores, design_of(stated), has_own=True):
+        for each in asked:
+            away = sum(abs(math.log(rate / peak)) for rate, peak in zip(each.candidate[:2], best, strict=True))
+            scores[each] = [-away] * len(stated.rungs[each.rung].seeds)
+    assert least_trials(stated) == sum(map(len, scores.values())) == trainings

@@ -19,7 +19,7 @@ import pandas as pd
 
 from lookalike.base.files import read_cells, replacing
 from lookalike.base.paths import project_root
-from lookalike.workflow.plan.halving import Asked, Candidate, Choice, Design, Scores, chosen
+from lookalike.workflow.plan.halving import OWN, Asked, Candidate, Choice, Design, Scores, chosen
 from lookalike.workflow.plan.recipes import part_of
 from lookalike.workflow.plan.tables import tables_of_papers
 from lookalike.workflow.plan.terms import has_part
@@ -236,6 +236,13 @@ def _some(labels: Collection[str]) -> str:
 def design_of(rates: RateTrials) -> Design:
     """Design of a search of rates, as `lookalike.workflow.plan.halving` takes it."""
     return Design(rates.trunk, rates.head, [rung.survivors for rung in rates.rungs if rung.survivors])
+
+
+def least_trials(rates: RateTrials) -> int:
+    """Trainings of a kind whose best rates lie within the grid at once."""
+    candidates = [len(rates.trunk) * len(rates.head), *design_of(rates).survivors]
+    candidates[-1] *= 1 + len(OWN)  # the last rung's vary in a third rate
+    return sum(count * len(rung.seeds) for count, rung in zip(candidates, rates.rungs, strict=True))
 
 
 def tried(plan: Plan) -> list[Tried]:

@@ -31,6 +31,7 @@ from lookalike.base.paths import project_root
 from lookalike.base.text import WIDTH, aligned, counted, human_bytes, human_seconds
 from lookalike.workflow.data.roles import SEARCHED
 from lookalike.workflow.plan.plan import Plan
+from lookalike.workflow.plan.rates import least_trials, rates_file, tried
 from lookalike.workflow.plan.results import REFERENCE
 from lookalike.workflow.plan.sizes import role_sizes, training_composition
 from lookalike.workflow.plan.timings import seconds, timing_pattern
@@ -220,6 +221,10 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], told: Sequence[Card]
     parts = "loading of pictures" + ", searches between epochs" * (not floored) + " (of `time`)" * bool(told)
     rest = "decoding, which is done once for all runs, scores of searches, embedding, evaluation, segmentation"
     _print_fact("left out", f"{parts}, {rest}")
+    if plan.rates and not rates_file(plan.rates_of).is_file():
+        kinds = counted(len(tried(plan)), "kind")
+        trials = f"{least_trials(plan.rates)} short trainings or more of each, not counted above"
+        _print_fact("rates", f"not searched yet; the target `rates` does, for {kinds}: {trials}")
 
 
 def _print_floor(plan: Plan, trainings: Sequence[Training], rest: str) -> bool:
