@@ -1,10 +1,12 @@
 """An epoch may be chosen on training classes that are held out, and is then kept whatever the test pictures say."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from lookalike.base.files import read_tensors
 from lookalike.workflow.data import read_manifest
+from lookalike.workflow.data.splits import held_out
 from lookalike.workflow.stages.hold_out import hold_out
 from lookalike.workflow.stages.train import best_epoch, train
 from trainings import section, write_dataset
@@ -36,6 +38,18 @@ def test_without_a_seed_the_last_classes_are_held_out(tmp_path):
     held = read_manifest(tmp_path / "held.csv")
     classes = sorted(held["label"].unique())
     assert sorted(held.loc[held["role"] == "test", "label"].unique()) == classes[-2:]
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_of_each_super_class_as_many_are_held_out(seed):
+    labels = np.arange(40)
+    rows = pd.DataFrame({"label": labels, "role": np.where(labels < 36, "train", "test"), "coarse_super": labels // 12})
+    held = held_out(rows, seed=seed, source="split.csv")
+    assert held["label"].tolist() == list(range(36))
+    counts = held[held["role"] == "test"].groupby("coarse_super")["label"].count()
+    assert sorted(counts) == [2, 2, 3]  # 7 of 36
+    if seed is None:
+        assert held.loc[held["role"] == "test", "label"].tolist() == [10, 11, 22, 23, 33, 34, 35]
 
 
 def test_too_few_classes_are_refused(tmp_path):

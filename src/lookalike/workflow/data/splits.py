@@ -120,8 +120,10 @@ def read_layout_keypoints(specification: Dataset, root: Path) -> pd.DataFrame:
 def held_out(frame: pd.DataFrame, *, seed: int | None, source: str) -> pd.DataFrame:
     """The training pictures of a split as a split of their own: most classes to train, the others to test.
 
+    Of each super-class as many are held out: a batch of `lookalike.sampling.HierarchicalSampler` wants many of one.
+
     Args:
-        frame: rows of the split with the columns ``role`` and ``label``.
+        frame: rows of the split with the columns ``role`` and ``label``, of super-classes with ``coarse_super``.
         seed: seed of the choice of classes; ``None`` for the last ones, the same in every comparison.
         source: file of the split, for messages.
 
@@ -134,6 +136,9 @@ def held_out(frame: pd.DataFrame, *, seed: int | None, source: str) -> pd.DataFr
         least = f"to hold some out it takes at least {LEAST_CLASSES}"
         raise ValueError(f"{source} has {len(classes)} training classes; {least}")
     drawn = classes[::-1] if seed is None else np.random.default_rng(seed).permutation(classes)
+    if "coarse_super" in training:
+        coarse = training.drop_duplicates("label").set_index("label")["coarse_super"].loc[drawn]
+        drawn = drawn[np.argsort(coarse.groupby(coarse).cumcount(), kind="stable")]
     held = drawn[: held_out_classes(len(classes))]
     return training.assign(role=np.where(training["label"].isin(held), "test", "train"))
 
