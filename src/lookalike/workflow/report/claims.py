@@ -175,7 +175,7 @@ def _beside_rca(rows: pd.DataFrame) -> str:
     words = {Verdict.HIGHER: "above", Verdict.LOWER: "below", Verdict.SMALL: "within the margin of"}
     counts = [f"{(trained['verdict'] == verdict).sum()} are decidedly {word} it" for verdict, word in words.items()]
     return (
-        " *Over RCA*: R@1 over that of the untrained start after relevant component analysis of the training classes, "
+        "**Over RCA**: R@1 over that of the untrained start after relevant component analysis of the training classes, "
         f"which nothing trains. Of {len(trained)} trained recipes {', '.join(counts)}, and "
         f"{(trained['verdict'] == Verdict.UNDECIDED).sum()} are open."
     )
@@ -190,31 +190,36 @@ def _told_cells(row: pd.Series, prefix: str, by: str) -> dict[str, str]:
 
 
 def _notes(rows: pd.DataFrame, verdicts: pd.DataFrame, scale: str, looks: Sequence[int]) -> str:
+    """What the tables show, as a list."""
     rates = ", ".join(f"{100 * rate:g} % after {look}" for look, rate in zip(looks, RATES, strict=True))
-    between = " Between two looks verdicts are for the time being." if {*verdicts["seeds"].dropna()} - {*looks} else ""
-    halves = " Seeds train on two fixed halves of the classes; intervals do not cover other training classes."
-    before = " *Rule before*: by one metric and the row's own variance; the rule now was chosen after these were seen."
-    wanting = " A row that is *not run* wants trainings that nobody has made; it says nothing and still counts."
-    left = wanting if Verdict.NOT_RUN in {*rows["verdict"]} else ""
+    crossed = " Seeds train on two fixed halves of the classes; other training classes are not covered."
+    said = [
+        "**Numbers**: percent after the last epoch, which nothing has chosen; ± is the deviation over all seeds.",
+        "**Difference**: changed minus baseline in points, by seed and test class. Its interval is for other seeds and "
+        f"other classes of their kind.{crossed if looks == LOOKS_AT_HALVES else ''}",
+        "**Verdict**: by R@1 (P@1 is the same); that by RP stands beside and decides nothing of it. *Small* is within "
+        f"{margin_of(PRIMARY):g} points of zero, {margin_of(SECOND):g} of RP. *Seeds* are those that it took.",
+        f"**Errors**: the false-discovery rate of verdicts on claims is kept at {100 * sum(RATES):g} % ({rates} "
+        "seeds), for R@1, for RP and for other numbers each.",
+    ]
+    if {*verdicts["seeds"].dropna()} - {*looks}:
+        said.append("Between two looks verdicts are for the time being.")
+    said += [
+        "**As in the paper**: a pair beside a clean one is judged by itself, and decides nothing of its claim.",
+        "**Start**: R@1 of the baseline's network without training (of a disturbed pair as its sides are without that, "
+        "the less certain one), then what training adds, and a bound that this exceeds with 95 %. Where the bound is "
+        "not above zero the row is *not tested*; it still counts.",
+    ]
+    if Verdict.NOT_RUN in {*rows["verdict"]}:
+        said.append("**Not run**: the row wants trainings that nobody has made; it still counts.")
     if "start" in rows and rows["start"][rows["verdict"] != Verdict.NOT_RUN].isna().any():
-        left += " Where the start is *unknown* nothing says whether it learned, and the row is judged."
-    return (
-        "In percent, after the last epoch, which nothing has chosen; ± is the standard deviation over all seeds. "
-        "Differences in percent points, changed minus baseline, seed by seed and test class by test class, with an "
-        "interval that is to hold for other seeds and other classes of their kind. How much seeds vary is told by all "
-        "rows of a metric, data set and network together. *Seeds* are those by which a verdict was reached. Claims "
-        "about R@1 (P@1 is the same) are judged by it. Their verdict by RP stands beside and decides nothing of the "
-        f"first. Within {margin_of(PRIMARY):g} points of zero ({margin_of(SECOND):g} of RP) a difference is *small*. "
-        f"Verdicts on claims control the false-discovery rate at {100 * sum(RATES):g} % ({rates} seeds): of those "
-        f"about R@1, of those by RP, and of those about other numbers.{between}"
-        f"{halves if looks == LOOKS_AT_HALVES else ''} A pair *as in the paper* beside a clean one is judged by "
-        "itself, and decides nothing of its claim. "
-        "*Start* is R@1 of the same network without training, pooled and compared as the baseline is (of a disturbed "
-        "pair as its sides are without that; the less certain one is shown), then what training adds, and a bound that "
-        "this exceeds with 95 %. Where the bound is not above zero, the row is *not tested* and still "
-        f"counts.{left}{_beside_rca(rows)}{before if 'before' in rows else ''} docs/verdicts.md has the "
-        f"rule. Scale: {scale}."
-    )
+        said.append("Where the start is *unknown* nothing says whether it learned, and the row is judged.")
+    said += [told] if (told := _beside_rca(rows)) else []
+    if "before" in rows:
+        said.append(
+            "**Rule before**: by one metric and the row's own variance; today's was chosen after these were seen."
+        )
+    return "\n".join([f"Scale: {scale}. The rule: docs/verdicts.md.", "", *(f"- {each}" for each in said)])
 
 
 def _interval(mean: float, low: float, high: float) -> str:
