@@ -261,13 +261,16 @@ def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_l
 
 
 def pictures_of_every_depth(folder):
-    """A grey ramp of 16, of 12 bits and turned, and pictures with transparency, by what their mode is called."""
+    """A grey ramp of 16, of 12 bits and turned, one with an odd note, and pictures with transparency, named so."""
     ramp = np.linspace(0, 1, 40 * 30).reshape(40, 30)
     wide, seen = (ramp * 65535).astype(np.uint16), Image.fromarray((ramp * 255).astype(np.uint8))
     turned = Image.Exif()
     turned[ExifTags.Base.Orientation] = 6
     Image.fromarray(wide).save(folder / "16.png")
     Image.fromarray(wide).save(folder / "turned.png", exif=turned)
+    # Turned, and a resolution that is text: big-endian, two notes of tag, kind, count and value.
+    odd = b"Exif\0\0MM\0*\0\0\0\x08\0\x02\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\x01\x1a\0\x02\0\0\0\x0372\0\0\0\0\0\0"
+    seen.save(folder / "odd.png", exif=odd)
     Image.fromarray(wide).save(folder / "16.tif")
     Image.fromarray(wide).save(folder / "16.pgm")
     Image.fromarray((ramp * 4095).astype(np.uint16)).save(folder / "12.tif", tiffinfo={258: (12,)})

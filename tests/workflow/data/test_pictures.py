@@ -17,7 +17,8 @@ from torchvision.transforms import v2
 
 from described import read_layout
 from lookalike.workflow.data import copy_faults, read_manifest, read_picture, resized_copy, write_manifest
-from lookalike.workflow.data.pictures import as_rgb, read_sent
+from lookalike.workflow.data.pictures import read_sent
+from lookalike.workflow.data.rgb import as_rgb
 
 SIZES = {"a/wide.jpg": (61, 37), "a/high.JPG": (20, 45), "b/square.png": (30, 30), "b/small.png": (9, 7)}
 

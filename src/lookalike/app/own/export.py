@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
 import os
 import tempfile
@@ -9,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -32,6 +35,7 @@ from lookalike.methods.avsl.scoring import weighted_vectors
 from lookalike.methods.diml.head import mean_vector
 from lookalike.methods.diml.model import LocatedEmbedder
 from lookalike.models.backbones import DEVIATION, MEAN
+from lookalike.workflow.data import rgb
 
 WEIGHTS, GRAPH, PREPROCESSING, USE = "model.safetensors", "model.onnx", "preprocessing.json", "use.py"
 SERVICE, CONTAINER, REQUIREMENTS = "service.py", "Dockerfile", "requirements.txt"
@@ -39,6 +43,7 @@ INDEX, PICTURES, CERTIFICATE = "index.faiss", "pictures.json", "certificate.json
 TOLERANCE = 1e-4  # of any number of a vector, between ONNX and torch
 TRIED = 4  # pictures whose vectors are compared
 TEMPLATES = Path(__file__).with_name("exported")
+RGB = "# as_rgb\n"  # where that module's source goes
 NEEDED = ("anyio", "faiss-cpu", "fastapi", "numpy", "onnxruntime", "pillow", "uvicorn")  # by what is exported
 INNER_PRODUCT, SQUARED_DISTANCE = "inner product", "squared distance"
 COSINE = "cosine"
@@ -112,7 +117,8 @@ def export_model(model: OpenModel, target: Path, *, folder: Path | None = None, 
         difference = _write_graph(vectors.network, _tried(model, gallery), part / GRAPH)
         write_json(part / PREPROCESSING, _preprocessing(model, vectors))
         for name in (USE, SERVICE, CONTAINER):
-            write_text(part / name, (TEMPLATES / f"{Path(name).stem}.txt").read_text(encoding="utf-8"))
+            text = (TEMPLATES / f"{Path(name).stem}.txt").read_text(encoding="utf-8")
+            write_text(part / name, text.replace(RGB, _below_imports(rgb)))
         write_text(part / REQUIREMENTS, "".join(f"{name}=={version(name)}\n" for name in NEEDED))
         if gallery and seen:
             _write_index(vectors, vectors.kept(seen), part / INDEX)
@@ -213,6 +219,13 @@ def _write_index(vectors: Vectors, rows: Tensor, path: Path) -> None:
     index = flat(rows.shape[1])
     index.add(np.ascontiguousarray(rows.numpy(), dtype=np.float32))
     faiss.write_index(index, str(path))
+
+
+def _below_imports(module: ModuleType) -> str:
+    """Source of a module below its imports, on a line of its own."""
+    source = inspect.getsource(module)
+    end = max(each.end_lineno or 0 for each in ast.parse(source).body if isinstance(each, ast.Import | ast.ImportFrom))
+    return "\n".join(source.splitlines()[end:]).strip() + "\n"
 
 
 def _pair(size: int | list[int]) -> list[int]:

@@ -106,7 +106,7 @@ class Gallery:
         """Pictures that look most like one in memory, of which one may be a copy.
 
         Args:
-            picture: in RGB, as `lookalike.workflow.data.pictures.as_rgb` makes it.
+            picture: in RGB, as `lookalike.workflow.data.rgb.as_rgb` makes it.
             top: number of pictures.
 
         Raises:

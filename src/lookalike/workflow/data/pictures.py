@@ -6,8 +6,6 @@ import base64
 import io
 import logging
 import re
-import struct
-import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
-from PIL import ExifTags, Image, TiffImagePlugin, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from lookalike.base.checks import require_known
 from lookalike.base.files import read_json, state_of, write_json
@@ -25,6 +22,7 @@ from lookalike.base.text import counted
 from lookalike.workflow.data.archives import workspace
 from lookalike.workflow.data.junk import HEIF_SUFFIXES, UNREAD_SUFFIXES
 from lookalike.workflow.data.manifest import altered_files, manifest_hash, read_manifest, write_manifest
+from lookalike.workflow.data.rgb import BROKEN, as_rgb
 from lookalike.workflow.data.roles import LEFT_OUT
 
 LOG = logging.getLogger(__name__)
@@ -32,24 +30,8 @@ MANIFEST, RECORD = "manifest.csv", "record.json"
 # png keeps every pixel; jpeg has Pillow's default quality, as the contextual paper's copy of mini-iNaturalist.
 ENCODINGS: Mapping[str, Mapping[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG"}}
 Broken = Literal["stop", "skip"]
-# What Pillow raises for broken files, and its readers of some formats by their own mistakes.
-_BROKEN = (
-    *(OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError),
-    *(OverflowError, RuntimeError, struct.error, zlib.error, Image.DecompressionBombError),
-)
-_TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}  # by what a camera has noted
 NEEDS_HEIF = "HEIC needs lookalike's extra `heic`; in the project's folder: uv pip install '.[heic]'"
 _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"mif1", b"msf1")
-_BITS = ExifTags.Base.BitsPerSample
-_NOTES = ("exif", "xmp", "XML:com.adobe.xmp")  # where the orientation is noted
 PAGE_QUALITY = 85  # of JPEG inside a page
 SENT = ("AVIF", "BMP", "GIF", "HEIF", "JPEG", "JPEG2000", "MPO", "PNG", "PPM", "TIFF", "WEBP")  # decoded from anybody
 MOST_PIXELS = 64_000_000  # of a picture that somebody sends
@@ -74,7 +56,7 @@ class PictureCopy:
 
 
 def read_picture(path: Path) -> Image.Image:
-    """The picture of a file, in RGB whatever it is stored as, see `as_rgb`.
+    """The picture of a file, in RGB whatever it is stored as, see `lookalike.workflow.data.rgb.as_rgb`.
 
     Raises:
         ValueError: naming the file, if it is missing, no picture or of a kind that is not read, cut short, larger than
@@ -91,7 +73,7 @@ def read_picture(path: Path) -> Image.Image:
     except UnidentifiedImageError as error:
         why = str(error) if reads_heif or not _is_heif(path) else NEEDS_HEIF
         raise ValueError(f"{path}: no readable picture ({why})") from None
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ValueError(f"{path}: no readable picture ({error})") from None
     _check_proportions(f"{path}: ", picture)
     return picture
@@ -113,7 +95,7 @@ def read_sent(data: bytes) -> Image.Image:
             return as_rgb(stream)
     except UnidentifiedImageError:
         raise ValueError(f"no readable picture: none of {', '.join(SENT)}") from None
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ValueError(f"no readable picture ({error})") from None
 
 
@@ -123,35 +105,6 @@ def _check_proportions(where: str, picture: Image.Image) -> None:
         raise ValueError(
             f"{where}{picture.width} x {picture.height} pixels; one side may be {LONGEST} times as long as the other"
         )
-
-
-def as_rgb(picture: Image.Image) -> Image.Image:
-    """A picture in RGB, turned as its camera has noted: 12 or 16 bits brought to 8, the transparent laid over white.
-
-    Differs: the papers' code leaves pictures as they are stored. None of CUB has such a note.
-
-    Raises:
-        ValueError: for pixels whose range nobody states, such as 32 bits or floating point.
-    """
-    white = _white(picture)
-    picture = _upright(picture)
-    if white is not None:  # Pillow would cut off all above 255
-        picture = Image.fromarray((np.asarray(picture) / (white / 255)).round().astype(np.uint8))
-    elif picture.mode in ("I", "F"):
-        raise ValueError(f"pixels of mode {picture.mode} have no stated range; save it with 8 or 16 bits")
-    if picture.has_transparency_data:
-        seen = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen)
-    return picture.convert("RGB")
-
-
-def _white(picture: Image.Image) -> int | None:
-    """The largest number that a grey picture of more than 8 bits can hold, ``None`` of others and of unknown ranges."""
-    if picture.mode.startswith("I;16"):
-        bits = picture.tag_v2.get(_BITS, (16,)) if isinstance(picture, TiffImagePlugin.TiffImageFile) else (16,)
-        return int(2 ** bits[0] - 1)
-    # Of the kinds that Pillow opens in mode I, PGM alone states its range, to which Pillow has brought it then.
-    return 2**16 - 1 if picture.mode == "I" and picture.format == "PPM" else None
 
 
 @cache
@@ -170,21 +123,6 @@ def _is_heif(path: Path) -> bool:
     with path.open("rb") as stream:
         start = stream.read(12)
     return path.suffix.lower() in HEIF_SUFFIXES or (start[4:8] == b"ftyp" and start[8:12] in _HEIF_BRANDS)
-
-
-def _upright(picture: Image.Image) -> Image.Image:
-    picture.load()  # a TIFF is turned by that, and loses its note
-    try:
-        orientation = picture.getexif().get(ExifTags.Base.Orientation)
-    except _BROKEN:  # a broken note says nothing
-        return picture
-    if orientation not in _TURNS:
-        return picture
-    # Pillow's own function writes the notes anew, and fails where one of the others is odd.
-    turned = picture.transpose(_TURNS[orientation])
-    for note in _NOTES:  # or it would be turned again
-        turned.info.pop(note, None)
-    return turned
 
 
 def embedded(picture: Image.Image, side: int) -> str:

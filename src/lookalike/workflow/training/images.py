@@ -22,7 +22,8 @@ from torchvision.transforms import v2
 
 from lookalike.models.backbones import DEVIATION, MEAN
 from lookalike.workflow.data.decoded import GB, DecodedPictures, decoded, fixed_keys
-from lookalike.workflow.data.pictures import as_rgb, read_picture
+from lookalike.workflow.data.pictures import read_picture
+from lookalike.workflow.data.rgb import as_rgb
 from lookalike.workflow.settings.layers import canonical
 from lookalike.workflow.settings.recipes import TrainingView, View
 
