@@ -114,7 +114,7 @@ def chosen_shrinkage(
             f"shrinkage=None: it is chosen on classes held out, which needs {2 * FOLDS} of two images or more, not "
             f"{len(several)}; give one, such as 0.2"
         )
-    return max(zip(_hits(rows, classes, among, seed)[1], among, strict=True))[1]
+    return max(zip(_hits(rows, classes, among, seed), among, strict=True))[1]
 
 
 def held_out_recall(
@@ -127,11 +127,14 @@ def held_out_recall(
         labels: ``(N,)`` int64.
         shrinkage: of the map. One that was chosen on the same classes makes the second number a little too good.
         seed: of the draw.
+
+    Raises:
+        ValueError: as `relevant_components`.
     """
     rows, classes = _checked(embeddings, shrinkage, None), _classes(embeddings, labels)
     if len(several := _several(classes)) < 2 * FOLDS:
         return None
-    before, (after,) = _hits(rows, classes, [shrinkage], seed)
+    before, after = _hits(rows, classes, [None, shrinkage], seed)
     count = int(np.isin(classes, several).sum())
     return before / count, after / count
 
@@ -186,22 +189,18 @@ def _several(classes: NDArray[np.int64]) -> NDArray[np.int64]:
     return names[counts > 1]
 
 
-def _hits(rows: Array, classes: NDArray[np.int64], among: Sequence[float], seed: int) -> tuple[int, list[int]]:
-    """Images whose nearest is of their class, of classes held out: as they are, and by RCA of each shrinkage."""
-    before, found = 0, [0] * len(among)
+def _hits(rows: Array, classes: NDArray[np.int64], among: Sequence[float | None], seed: int) -> list[int]:
+    """Images of held-out classes whose nearest is of their class, by RCA of each shrinkage, ``None`` for no map."""
+    found = [0] * len(among)
     for held in np.array_split(np.random.default_rng(seed).permutation(_several(classes)), FOLDS):
         seen, tested = ~np.isin(classes, held), np.isin(classes, held)
-        fit, images = _Fit(rows[seen], classes[seen]), torch.from_numpy(rows[tested])
-        before += _hits_of(images.float(), classes[tested])
+        fit, of_class = _Fit(rows[seen], classes[seen]), torch.from_numpy(classes[tested])
+        images = torch.from_numpy(rows[tested])
         for place, shrinkage in enumerate(among):
-            found[place] += _hits_of(fit.map(shrinkage, None)(images).float(), classes[tested])
-    return before, found
-
-
-def _hits_of(embeddings: Tensor, classes: NDArray[np.int64]) -> int:
-    labels = torch.from_numpy(classes)
-    metrics = retrieval_metrics_from_embeddings(embeddings, labels, embeddings, labels, ks=(1,), self_match=True)
-    return round(metrics["R@1"] * len(labels))  # a whole number, so that equal ones are
+            shown = (images if shrinkage is None else fit.map(shrinkage, None)(images)).float()
+            metrics = retrieval_metrics_from_embeddings(shown, of_class, shown, of_class, ks=(1,), self_match=True)
+            found[place] += round(metrics["R@1"] * len(shown))  # hits, so that equal ones are
+    return found
 
 
 class _Fit:
