@@ -18,6 +18,7 @@ from lookalike.workflow.plan.halving import (
     surviving,
 )
 
+BEST, NEXT = Candidate(1e-4, 3e-3), Candidate(3e-4, 3e-3)
 DESIGN = Design(trunk=(3e-5, 1e-4, 3e-4, 1e-3), head=(1e-3, 3e-3, 1e-2), survivors=(4, 2))
 SEEDS = ((0,), (0, 1), (0, 1, 2))  # of each rung
 
@@ -73,15 +74,22 @@ def test_each_rung_tries_the_best_of_the_one_before_and_the_best_of_the_last_is_
     scores, _ = search(score)
     grid = [asked.candidate for asked in scores if asked.rung == 0]
     trunk, head = {each.trunk for each in grid}, {each.head for each in grid}
-    assert len(trunk) + len(head) <= len(DESIGN.trunk) + len(DESIGN.head) + EXTENSIONS
+    assert len(trunk) <= len(DESIGN.trunk) + EXTENSIONS
+    assert len(head) <= len(DESIGN.head) + EXTENSIONS
     candidates = [Candidate(*pair) for pair in product(sorted(trunk), sorted(head))]
     for rung, kept in enumerate(DESIGN.survivors):
         mean = {each: sum(scores[Asked(rung, each)]) / len(SEEDS[rung]) for each in candidates}
         candidates = [each for each in candidates if sum(other > mean[each] for other in mean.values()) < kept]
     candidates += [each._replace(own=own) for each in candidates for own in (0.333, 3.0)]
     best = max(candidates, key=lambda each: sum(scores[Asked(2, each)]))
-    on_edge = best.trunk in (min(trunk), max(trunk)) or best.head in (min(head), max(head))
-    assert chosen(scores, DESIGN, has_own=True) == Choice(best, on_edge)
+
+    def on_edge(each):
+        return each.trunk in (min(trunk), max(trunk)) or each.head in (min(head), max(head))
+
+    within = sorted((each for each in candidates if not on_edge(each)), key=lambda each: sum(scores[Asked(2, each)]))
+    if within and is_tied(scores[Asked(2, best)], scores[Asked(2, within[-1])]):
+        best = within[-1]
+    assert chosen(scores, DESIGN, has_own=True) == Choice(best, on_edge(best))
     assert len(grid) == len(trunk) * len(head)
 
 
@@ -96,6 +104,13 @@ def test_it_grows_downwards_and_by_the_other_rate_too():
     _, rounds = search(peak(3e-5, 1e-2))
     assert {asked.candidate.trunk for asked in rounds[1]} == {9e-6}
     assert {asked.candidate.head for asked in rounds[2]} == {3.33e-2}
+
+
+def test_each_rate_has_two_levels_more():
+    scores, _ = search(peak(10.0, 10.0))
+    first = [asked.candidate for asked in scores if asked.rung == 0]
+    assert len({each.trunk for each in first}) == len(DESIGN.trunk) + EXTENSIONS
+    assert len({each.head for each in first}) == len(DESIGN.head) + EXTENSIONS
 
 
 def test_after_two_levels_more_the_choice_reads_edge():
@@ -126,7 +141,7 @@ def test_rates_of_its_own_are_chosen_where_they_are_better():
     assert chosen(scores, DESIGN, has_own=True).candidate == Candidate(1e-4, 3e-3, 3.0)
 
 
-def with_noise(scores, noise):
+def with_noise(scores, noise, best=BEST, other=NEXT):
     """The same, where the best pair is ahead by a little, and seeds differ in it by so much."""
     last = max(asked.rung for asked in scores)
     return (
@@ -134,8 +149,8 @@ def with_noise(scores, noise):
         | {
             Asked(last, each): [0.9 + ahead + change for change in changes]
             for each, ahead, changes in (
-                (Candidate(1e-4, 3e-3), 0.01, (noise, -noise, 0)),
-                (Candidate(3e-4, 3e-3), 0.0, (0, 0, 0)),
+                (best, 0.01, (noise, -noise, 0)),
+                (other, 0.0, (0, 0, 0)),
             )
         }
         | {asked: [0.0] * 3 for asked in scores if asked.rung == last and asked.candidate.own != 1}
@@ -150,6 +165,16 @@ def test_a_tie_goes_to_the_pair_of_the_plain_twin(noise, trunk):
     assert chosen(scores, DESIGN, has_own=True).candidate == Candidate(1e-4, 3e-3)
     assert chosen(scores, DESIGN, has_own=True, twin=twin).candidate == Candidate(trunk, 3e-3)
     assert chosen(scores, DESIGN, has_own=True, twin=Candidate(1e-3, 1e-3)).candidate == Candidate(1e-4, 3e-3)
+
+
+@pytest.mark.parametrize(("noise", "trunk"), [(0.03, 3.33e-3), (0.001, 1.11e-2)])
+def test_a_tie_goes_to_rates_within_the_grid(noise, trunk):
+    design = DESIGN._replace(head=(3e-3,))
+    scores, _ = search(peak(10.0, 3e-3), design=design)
+    outer, inner = Candidate(1.11e-2, 3e-3), Candidate(3.33e-3, 3e-3)
+    scores = with_noise(scores, noise, outer, inner)
+    assert chosen(scores, design, has_own=True) == Choice(Candidate(trunk, 3e-3), on_edge=trunk == outer.trunk)
+    assert chosen(scores, design, has_own=True, twin=outer) == Choice(outer, on_edge=True), "the twin's come first"
 
 
 def test_a_tie_is_a_difference_within_its_standard_error():

@@ -4,7 +4,7 @@ The first rung tries every pair of rates of trunk and head. Each later rung trai
 candidates of a rung have the same seeds, so that differences between them are paired. The last survivors are tried
 with other rates of proxies or of AVSL's graph; a kind that has neither has the trunk's rate between two levels tried
 instead, so that every kind gets the same number of trials. Where the best lies on an edge, the grid gets another level
-of that rate.
+of that rate. Of rates that do as well, a kind takes its plain twin's, else those within the grid.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 OWN = (0.333, 3.0)  # times the recipe's rate of proxies, which AVSL's graph has, too
 BETWEEN = (0.667, 1.5)  # times the trunk's: between two levels, whichever of them survives
-EXTENSIONS = 2  # levels beyond the grid, of both rates together
+EXTENSIONS = 2  # levels beyond the grid, of each rate
 
 
 class Candidate(NamedTuple):
@@ -68,14 +68,13 @@ def asked_next(scores: Scores, design: Design, *, has_own: bool) -> list[Asked]:
             candidates = surviving(scores, rung - 1, candidates, design.survivors[rung - 1])
         if missing := _missing(scores, rung, candidates):
             return missing
-        beyond = _beyond(surviving(scores, rung, candidates, 1)[0], levels)
-        if beyond and sum(map(len, levels)) < len(design.trunk) + len(design.head) + EXTENSIONS:
+        if beyond := _beyond(surviving(scores, rung, candidates, 1)[0], levels, design):
             return _missing(scores, 0, beyond)
     return _missing(scores, len(design.survivors), _varied(candidates, has_own=has_own))
 
 
 def chosen(scores: Scores, design: Design, *, has_own: bool, twin: Candidate | None = None) -> Choice:
-    """The best candidate of the last rung, or the plain twin's pair where that is as good.
+    """The best candidate of the last rung, or the plain twin's pair where that is as good, or else one off the edges.
 
     A pair is as good within one standard error of the paired difference over seeds; with one seed only if equal.
 
@@ -96,11 +95,12 @@ def chosen(scores: Scores, design: Design, *, has_own: bool, twin: Candidate | N
         candidates = surviving(scores, rung, candidates, kept)
     candidates += _varied(candidates, has_own=has_own)
     (best,) = surviving(scores, last, candidates, 1)
-    if alike := [each for each in candidates if twin is not None and each[:2] == twin[:2]]:
-        (other,) = surviving(scores, last, alike, 1)
-        if is_tied(scores[Asked(last, best)], scores[Asked(last, other)]):
-            best = other
-    return Choice(best, any(_ends(rate, of_part) for rate, of_part in zip(best[:2], levels, strict=True)))
+    of_twin = [each for each in candidates if twin is not None and each[:2] == twin[:2]]
+    for alike in (of_twin, [each for each in candidates if not _is_on_edge(each, levels)]):
+        for other in surviving(scores, last, alike, 1):
+            if is_tied(scores[Asked(last, best)], scores[Asked(last, other)]):
+                return Choice(other, _is_on_edge(other, levels))
+    return Choice(best, _is_on_edge(best, levels))
 
 
 def surviving(scores: Scores, rung: int, candidates: Iterable[Candidate], kept: int) -> list[Candidate]:
@@ -133,12 +133,16 @@ def _ends(rate: float, levels: Sequence[float]) -> bool:
     return len(levels) > 1 and not levels[0] < rate < levels[-1]
 
 
-def _beyond(best: Candidate, levels: tuple[list[float], list[float]]) -> list[Candidate]:
+def _is_on_edge(candidate: Candidate, levels: tuple[list[float], list[float]]) -> bool:
+    return any(_ends(rate, of_part) for rate, of_part in zip(candidate[:2], levels, strict=True))
+
+
+def _beyond(best: Candidate, levels: tuple[list[float], list[float]], design: Design) -> list[Candidate]:
     """The pairs of another level, beyond the edge on which the best lies; of a corner the trunk's come first."""
     trunk, head = levels
-    if _ends(best.trunk, trunk):
+    if _ends(best.trunk, trunk) and len(trunk) < len(design.trunk) + EXTENSIONS:
         return [Candidate(_next(best.trunk, trunk), each) for each in head]
-    if _ends(best.head, head):
+    if _ends(best.head, head) and len(head) < len(design.head) + EXTENSIONS:
         return [Candidate(each, _next(best.head, head)) for each in trunk]
     return []
 
