@@ -11,6 +11,7 @@ from lookalike.workflow.data.splits import second_half
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.needs import check_batches
 from lookalike.workflow.plan.plan import HALVES, Plan
+from lookalike.workflow.plan.rates import COLUMNS
 from lookalike.workflow.plan.scales import half_of_seed, of_half
 from lookalike.workflow.settings.call import configuration
 from projects import ROOT
@@ -165,8 +166,9 @@ def test_rates_of_one_half_alone_are_refused_and_each_half_learns_by_its_own(par
     config = {**CI, "scale": "mini", "halves": "crossed"}
     birds = Names(recipe="margin", dataset="figurines_birds", seed="1")
     file = params / "rates" / "mini.csv"
-    with file.open("a") as rows:
-        rows.write("embedder,margin,avsl_baseline_margin,figurines_birds,0.001,0.004,2,0.5,yes\n")
+    file.write_text(
+        f"{','.join(COLUMNS)}\nembedder,margin,avsl_baseline_margin,figurines_birds,0.001,0.004,2,0.5,yes\n"
+    )
     said = r"mini\.yaml, halves: params/rates/mini\.csv holds rates for one half .* \(embedder with margin\)"
     with pytest.raises(ValueError, match=said):
         Inputs(Plan(config)).training_pictures(birds)
