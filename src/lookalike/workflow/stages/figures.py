@@ -108,21 +108,23 @@ def figures_page(figures: Mapping[str, str], *, scale: str, output: str) -> None
 
 
 def _notes() -> str:
+    """What the page counts, as a list."""
     looks = ", ".join(f"{rate:.0%} after {look}" for look, rate in zip(LOOKS, RATES, strict=True))
-    return (
-        "How often what a paper says of a figure holds here. What differs from training to training is a number per "
-        "seed, claimed to be above zero, and its interval decides: *yes* above zero, *no* below, *small* within "
-        f"{MARGIN:g} points of zero on both sides (where another margin holds, or none, the figure says so), else "
-        "*undecided*, as is every single seed. A trend is the rise of a straight line over its steps; where it is said "
-        "of several cases, that all are so, that the best lies among some, or that most are (three in four, and their "
-        "mean), the number is that of the worst case, the best among these, or what so many reach, and the ends of its "
-        "interval come from all of them, each at the error that the others leave to it. Intervals hold for other "
-        "seeds, on these test classes; the target `claims` compares over classes, too. Of the verdicts of all figures "
-        "at most one in twenty is false in "
-        f"expectation ({looks} seeds). *Without seeds* is what follows from a formula, whatever is trained, or was "
-        "measured once, such as times; *measured* are numbers about which a paper says nothing; *not measured* is what "
-        "a paper says and nothing here was run for."
-    )
+    said = [
+        "**Numbers**: what a paper says of trainings is a number per seed, claimed to be above zero.",
+        f"**Verdicts**: by its interval *yes* above zero, *no* below, *small* within {MARGIN:g} points of zero (unless "
+        "the figure names another margin or none), else *undecided*. A single seed decides nothing.",
+        "**Intervals** hold for other seeds on these test classes; the target `claims` compares over classes, too.",
+        f"**Errors**: of the verdicts of all figures one in twenty at most is expected to be false ({looks} seeds).",
+        "**Trends**: the rise of a straight line over the steps.",
+        "**Several cases**: where all are to be so, the number is that of the worst; where the best is to lie among "
+        "some, of the best of these; where most are to be so, of as many as three in four, and of their mean. The "
+        "interval's ends come from all cases, each at the error that the others leave to it.",
+        "**Without seeds**: follows from a formula, whatever is trained, or was measured once, such as times.",
+        "**Measured**: a number about which a paper says nothing.",
+        "**Not measured**: a paper's words for which nothing was run here.",
+    ]
+    return "\n".join(["How often a paper's words on a figure hold here.", "", *(f"- {each}" for each in said)])
 
 
 def _counts(found: Sequence[Finding]) -> str:
