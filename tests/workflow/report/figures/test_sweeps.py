@@ -229,6 +229,26 @@ def test_weights_are_best_within_the_papers_range_and_never_hurt():
     assert [mean(check) for check in checks] == pytest.approx([30.0, -10.0, 100.0])
 
 
+def test_rates_that_a_scale_chose_for_each_weight_make_one_line_of_all_weights():
+    rows = [
+        {
+            "seed": 0,
+            "rate": 1e-4 * (1 + lam),
+            "gamma": gamma,
+            "lambda": lam,
+            "R@1": lam / 2 + gamma,
+            "paper lambda": 0.8,
+        }
+        for gamma in (0.0, 0.1)
+        for lam in (0.0, 0.8, 1.0)
+    ]
+    frame = pd.DataFrame(rows).assign(dataset="birds", published="cub", checkpoint="last")
+    assert [check.says.split(":")[0] for check in check_weights(frame)] == ["birds", "birds"]
+    picture = WEIGHTS.draw(frame)
+    assert {text.get_text() for text in picture.legends[0].texts} == {"γ = 0", "γ = 0.1", "default"}
+    assert sorted(len(line.get_xdata()) for line in picture.axes[0].get_lines())[-2:] == [3, 3]
+
+
 def test_the_contextual_loss_is_held_against_every_other_of_its_set_up():
     reached = {"Contextual": (0.6, 0.7), "Contrastive": (0.9, 0.6), "Triplet": (0.65, 0.69), "MS": (0.61, 0.65)}
     rows = [
@@ -270,5 +290,6 @@ def test_learning_rates_of_figure_7_are_three_where_recipes_state_them_and_one_w
     for scale, several in {"paper": True, "mini": False}.items():
         plan = Plan({**MINI, "scale": scale})
         runs = [run for run in figure_runs(plan, read_figures(plan)["contextual_7"]) if run.published == "cub"]
-        assert len({run.place["rate"] for run in runs}) == (3 if several else 1)
+        at = [run.place["rate"] for run in runs if (run.place["lambda"], run.place["gamma"]) == (0.4, 0.1)]
+        assert len({*at}) == (3 if several else 1)
         assert {run.place["gamma"] for run in runs if run.place["lambda"] == 0.95} == {0.1}

@@ -11,6 +11,7 @@ from lookalike.workflow.report.figures.contextual.ablation import (
     NAMES,
     SEEN,
     UNSEEN,
+    at_rates,
     draw_losses,
     draw_mixtures,
     draw_variants,
@@ -79,7 +80,7 @@ MOMENTUM = Figure(read_measured, Lines("gamma", "momentum γ", ("R@1", "MAP@R"),
 def check_weights(frame: pd.DataFrame) -> list[Check]:
     """The best is a mixture with much of the contextual part, and the regulariser never hurts, at every rate."""
     checked = []
-    of_rates = groups(reported(frame), ["dataset", "rate"])
+    of_rates = groups(at_rates(reported(frame)), ["dataset", "rate"])
     several = len(of_rates) > len(frame["dataset"].unique())
     for (dataset, rate), rows in of_rates:
         case = f"{dataset}, rate {rate:g}" if several else dataset

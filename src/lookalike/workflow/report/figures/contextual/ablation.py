@@ -103,11 +103,17 @@ def draw_losses(frame: pd.DataFrame) -> Picture:
     return figure
 
 
+def at_rates(points: pd.DataFrame) -> pd.DataFrame:
+    """Points of mixtures, at one rate for all where the scale has chosen that of each point."""
+    several = points.groupby(["dataset", "gamma", "lambda"])["rate"].nunique().max() > 1
+    return points if several else points.assign(rate=points["rate"].iloc[0])
+
+
 def draw_mixtures(frame: pd.DataFrame) -> Picture:
     """A panel per data set: R@1 over lambda, a colour per gamma, a marker per rate where there are several."""
     from lookalike.workflow.report.figures.parts.style import LOOKS, REFERENCE, Look, panels
 
-    points = reported(frame)
+    points = at_rates(reported(frame))
     datasets, gammas, rates = (list(points[name].unique()) for name in ("dataset", "gamma", "rate"))
     figure, axes = panels(1, len(datasets), height=2.35 if len(rates) == 1 else 3)
     for panel, dataset in zip(axes[0], datasets, strict=True):
