@@ -29,6 +29,27 @@ rule claim_verdicts:
         "../scripts/stage.py"
 
 
+# Of the data sets that the gate holds against committed claims.
+use rule claim_verdicts as held_claims with:
+    input:
+        changed=held.files("changed"),
+        baseline=held.files("baseline"),
+        learned=held.files("learned"),
+        started=held.files("started"),
+        mapped=held.files("mapped"),
+    output:
+        f"{RESULTS}/held/claims.csv",
+        f"{RESULTS}/held/claims.md",
+        verdicts=f"{RESULTS}/held/claim_verdicts.csv",
+    log:
+        f"{LOGS}/held_claims.log",
+    params:
+        runs=told(held.runs),
+        not_run=told(held.not_run),
+    message:
+        "Hold the claims that the gate compares against the measured runs"
+
+
 rule classes_of_dataset:
     input:
         metrics=claims.metrics,

@@ -82,6 +82,7 @@ if other := other_sources():
     print(other, file=sys.stderr, flush=True)
 plan, inputs, evidence, claims, trials, figures, explanations, shown = read_all()
 gate = Gate(inputs)
+held = claims.on(gate.held)
 for notice in inputs.notices:
     print(notice, file=sys.stderr, flush=True)
 

@@ -37,6 +37,7 @@ rule regression:
         stage="lookalike.workflow.report.regression:regression",
         tables=gate.tables,
         traces=gate.compared_traces,
+        held=gate.held,
         committed=gate.committed,
         other_code=told(gate.other_code),
         code=inputs.code("lookalike.workflow.report.regression:regression"),

@@ -81,6 +81,15 @@ def test_both_sides_of_claims_and_trials_stand_in_one_order(evidence):
     assert all(f"/{run['dataset']}/seed{run['seed']}" in file for run, file in zip(trials, tried, strict=True))
 
 
+def test_claims_on_one_data_set_are_those_of_all_that_are_about_it(evidence):
+    claims = Claims(evidence)
+    narrowed = claims.on(["figurines_birds"])
+    files, of_birds = (each.files("changed")(None) for each in (claims, narrowed))
+    assert of_birds == [file for file in files if "/figurines_birds/" in file]
+    assert 0 < len(of_birds) < len(files)
+    assert (narrowed.datasets, narrowed.stated) == (["figurines_birds"], claims.stated)
+
+
 def test_a_figure_reads_files_in_the_order_of_its_runs(evidence):
     named = Names(figure="contextual_15")
     figures = Figures(evidence)

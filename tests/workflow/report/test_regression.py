@@ -147,11 +147,32 @@ def test_committed_claims_are_made_anew_and_a_scale_without_anything_committed_i
     held = tmp_path / gate.reference_claims
     held.parent.mkdir(parents=True)
     held.write_text("claim,difference,seeds_error,seeds_freedom\n")
-    assert (gate.claims(), gate.tables()) == ("results/ci/claims.csv", {})
+    assert (gate.claims(), gate.tables()) == ("results/ci/held/claims.csv", {})
     assert gate.committed().keys() == {gate.reference_claims}
     held.write_text("claim,difference\n")
     with pytest.raises(ValueError, match=r"older code: it lacks seeds_error and seeds_freedom, .* make it anew$"):
         gate.claims()
+
+
+def test_claims_are_held_on_birds_alone_unless_a_call_takes_all_or_there_are_none():
+    mini = {**read("params/config.yaml", Configuration).dump(), "scale": "mini", "tracking": False}
+    gates = [Gate(Inputs(Plan({**mini, **each}))) for each in ({}, {"held": "all"}, {"only": ["figurines_products"]})]
+    assert [gate.held for gate in gates] == [
+        ["figurines_birds"],
+        *([*each.plan.datasets] for each in gates[1:]),
+    ]
+
+
+def test_a_report_says_which_claims_it_left_out(tmp_path):
+    file, report = tmp_path / "claims.csv", tmp_path / "report.md"
+    row = {"claim": "raises", "changed": "a", "baseline": "b", "metric": "R@1", "queries": 2000, "difference": 4.0}
+    row |= {"seeds": 3, "seeds_error": 0.5, "seeds_freedom": 9.0, "rp_difference": None}
+    row |= {f"rp_{name}": None for name in ("seeds", "seeds_error", "seeds_freedom")}
+    pd.DataFrame([{**row, "dataset": name} for name in ("birds", "cars")]).to_csv(file, index=False)
+    regression({}, report=str(report), claims=str(file), reference_claims=str(file), held=["birds", "cars"])
+    assert "## Gains against the committed ones on birds, cars\n" in report.read_text()
+    regression({}, report=str(report), claims=str(file), reference_claims=str(file), held=["birds"])
+    assert "## Gains against the committed ones on birds; `held=all` adds cars\n" in report.read_text()
 
 
 def test_a_scale_with_the_papers_set_up_is_held_against_print():

@@ -96,10 +96,10 @@ def gains(random, rows, deviation, mean=0.0, seeds=4, classes=100):
     return both.assign(claim="raises", dataset="birds", metric="R@1", queries=2000, **names)
 
 
-def compared(folder, measured, committed):
+def compared(folder, measured, committed, held=("birds",)):
     for name, frame in (("measured.csv", measured), ("committed.csv", committed)):
         frame.to_csv(folder / name, index=False)
-    return compare_claims(str(folder / "measured.csv"), str(folder / "committed.csv"))
+    return compare_claims(str(folder / "measured.csv"), str(folder / "committed.csv"), held)
 
 
 def test_gains_of_an_unbroken_run_close_the_gate_about_once_in_a_hundred(tmp_path):
@@ -130,6 +130,14 @@ def test_a_row_that_is_gone_closes_the_gate_and_one_that_no_seed_moves_may_move_
     told = compared(tmp_path, measured.drop(index=4), committed).set_index("label")
     assert told["tolerance"]["new 0 over old 0"] == pytest.approx(0.4)
     assert list(lost(told.reset_index())["label"]) == ["new 4 over old 4"]
+
+
+def test_gains_on_data_sets_that_are_not_held_are_left_out_and_one_that_is_held_may_not_be_gone(tmp_path):
+    committed = gains(np.random.default_rng(4), 4, 0.6).assign(dataset=["birds", "birds", "cars", "cars"])
+    birds = committed[committed["dataset"] == "birds"]
+    assert set(compared(tmp_path, birds, committed)["dataset"]) == {"birds"}
+    assert list(compared(tmp_path, birds, committed)["verdict"]) == ["pass", "pass"]
+    assert len(lost(compared(tmp_path, birds, committed, ["birds", "cars"]))) == 2
 
 
 def test_two_metrics_of_a_row_are_two_gains_and_fewer_seeds_have_more_room(tmp_path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,12 @@ class Claims:
         self._evidence = evidence
         self.stated = read_claims(evidence.plan)
         self._asked = claim_runs(evidence.plan, self.stated)
+
+    def on(self, datasets: Collection[str]) -> Claims:
+        """The same on some data sets alone."""
+        narrowed = copy(self)
+        narrowed._asked = [run for run in self._asked if run.dataset in datasets]
+        return narrowed
 
     def files(self, side: str) -> Callable[[Any], list[str]]:
         """Files of all runs in order, of a side of `Comparison.read`."""

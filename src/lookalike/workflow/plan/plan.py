@@ -57,6 +57,7 @@ class Plan(RecipesOnData):
         self.seeds = [0] if call.seeds == "paper" else call.seeds
         self.tracking, self.mixed, self.suffix = call.tracking, call.mixed, call.suffix
         self.missing = call.missing
+        self.held = call.held
         self.holds_out = call.selection == "held_out"
         self.picture_cache = call.picture_cache
         self.decoded_gb = call.decoded_gb

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lookalike.base.files import file_digest, json_text, read_json, read_json_value, write_text
 from lookalike.workflow.plan.equal_code import Other, note_equal, note_moved, other_code
+from lookalike.workflow.plan.rates import USUAL
 from lookalike.workflow.plan.results import REFERENCE
 from lookalike.workflow.report.statistics.verdict import OF_NUMBERS, Verdict, counted
 from lookalike.workflow.report.tolerance import (
@@ -83,7 +84,13 @@ class Gate:
                 f"{self.reference_claims} is of older code: it lacks {' and '.join(missing)}, how far gains of other "
                 "seeds lie, so that none can be held against it; the targets `claims` and `adopt` make it anew"
             )
-        return f"{self.inputs.results_folder}/claims.csv"
+        return f"{self.inputs.results_folder}/held/claims.csv"
+
+    @property
+    def held(self) -> list[str]:
+        """Data sets whose claims are made anew: the stand-in for `USUAL`; all without one, or where a call says so."""
+        usual = [name for name, dataset in self.plan.datasets.items() if dataset.stands_for == USUAL]
+        return usual if usual and self.plan.held == "usual" else [*self.plan.datasets]
 
     def traces(self, wildcards: Any = None) -> dict[str, str]:
         """Files of the traces of all recipes of this scale's tables, by recipe and data set."""
@@ -135,6 +142,7 @@ def regression(
     reference: str = "",
     claims: str = "",
     reference_claims: str = "",
+    held: Sequence[str] = (),
     traces: Mapping[str, str] | None = None,
     reference_traces: str = "",
     other_code: Sequence[Sequence[str]] = (),
@@ -147,6 +155,7 @@ def regression(
         reference: JSON with the committed cells, empty for a scale without any.
         claims: CSV with the rows of claims, empty where none are committed.
         reference_claims: the committed one.
+        held: data sets whose claims are held against it.
         traces: JSON of each trace, by ``recipe@dataset``.
         reference_traces: JSON with the committed traces, empty for a scale without any.
         other_code: digests of committed metrics that today's code has no longer, as `equal_code.other_code` gives them.
@@ -159,7 +168,7 @@ def regression(
     committed = read_json_value(reference) if reference else []
     parts = {
         "Against the committed numbers": compare(cells, committed) if committed else None,
-        "Gains against the committed ones": compare_claims(claims, reference_claims) if reference_claims else None,
+        _gains_of(held, reference_claims): compare_claims(claims, reference_claims, held) if reference_claims else None,
         "Against the printed numbers, where data and set-up are the papers'": compare_printed(cells) if cells else None,
     }
     text, closed, judged = ["# Regression of reported numbers", "In percent."], 0, 0
@@ -284,14 +293,23 @@ def compare(tables: Mapping[str, pd.DataFrame], reference: list[dict[str, Any]])
     return _judged(expected.merge(measured, on=KEY, how="outer"))
 
 
-def compare_claims(measured: str, reference: str) -> pd.DataFrame:
+def _gains_of(held: Sequence[str], reference: str) -> str:
+    """Title of the gains, which says of what data sets they are."""
+    committed = dict.fromkeys(pd.read_csv(reference)["dataset"]) if reference else ()
+    compared, left = (", ".join(name for name in committed if (name in held) is there) for there in (True, False))
+    return f"Gains against the committed ones on {compared}{f'; `held=all` adds {left}' if left else ''}"
+
+
+def compare_claims(measured: str, reference: str, held: Sequence[str]) -> pd.DataFrame:
     """Every gain that a claim speaks of, with the committed one and a verdict, as `compare`.
 
     Args:
         measured: CSV of `lookalike.workflow.report.claims.claims`.
         reference: the committed one, whose rows say how far a gain lies from that of other seeds.
+        held: data sets whose gains are compared.
     """
-    expected = gain_cells(pd.read_csv(reference)).rename(columns={"value": "reference"})
+    committed = pd.read_csv(reference)
+    expected = gain_cells(committed[committed["dataset"].isin(held)]).rename(columns={"value": "reference"})
     found = gain_cells(pd.read_csv(measured))[[*KEY, "value", "seeds"]]
     both = expected.merge(found.rename(columns={"value": "measured", "seeds": "seeds_again"}), on=KEY, how="outer")
     return _judged(both.assign(tolerance=gain_tolerances(both)))

@@ -46,6 +46,8 @@ class Configuration(Model):
     """Show runs of other data or weights under one name beside each other, marked."""
     missing: Literal["make", "say"] = "make"
     """What becomes of rows of claims and tables whose trainings are neither here nor committed: trained, or not run."""
+    held: Literal["usual", "all"] = "usual"
+    """Claims that `regression` makes anew: those on the stand-in for CUB, or on all data sets."""
     container: str = ""
     """Image that jobs run in, with --software-deployment-method apptainer."""
     decoded_gb: Rate = 0
