@@ -89,6 +89,8 @@ def test_a_rebuilding_call_names_its_scale_unless_that_is_the_default(mini, pape
     assert of(mini, "margin", "figurines_birds")["options"] == ""
     assert of(paper, "margin", "cub")["options"] == " --config scale=paper"
     assert rebuilding_options(plan(selection="held_out")) == " --config selection=held_out"
+    only = rebuilding_options(plan(only=["figurines_birds", "figurines_people"]))
+    assert shlex.split(only) == ["--config", "only=[figurines_birds,figurines_people]"]
     assert rebuilding_options(plan(scale="ci", suffix="again")) == " --config scale=ci suffix=again"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from lookalike.base.paths import project_root
@@ -121,9 +122,10 @@ def rebuilding_options(plan: Plan) -> str:
     usual = configuration(None, [project_root() / each for each in plan.overlays])
     chosen: Tree = {"name" if plan.is_overlay else "scale": plan.scale, "suffix": plan.suffix}
     chosen |= {"selection": "held_out" if plan.holds_out else "test", "halves": plan.halves_of_call}
-    given = [f"{key}={value}" for key, value in chosen.items() if value != usual.get(key)]
+    given = [f"only=[{','.join(plan.only)}]"] if plan.only and plan.only != usual.get("only") else []
+    given += [f"{key}={value}" for key, value in chosen.items() if value != usual.get(key)]
     files = f" --configfile {' '.join(in_shell(Path(each)) for each in plan.overlays)}" if plan.overlays else ""
-    return files + (f" --config {' '.join(given)}" if given else "")
+    return files + (f" --config {' '.join(map(quote, given))}" if given else "")
 
 
 def reads_of(plan: Plan, recipe: str, dataset: str, seed: int) -> dict[str, str]:

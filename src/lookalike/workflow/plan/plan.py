@@ -52,7 +52,7 @@ class Plan(RecipesOnData):
         call = checked(Configuration, _typed(config), "configuration")
         super().__init__(call)
         self.is_crossed = self._scale.settings.halves == "crossed"
-        self.halves_of_call = call.halves
+        self.halves_of_call, self.only = call.halves, call.only
         self.trials_as_printed = call.seeds == "paper"
         self.seeds = [0] if call.seeds == "paper" else call.seeds
         self.tracking, self.mixed, self.suffix = call.tracking, call.mixed, call.suffix
