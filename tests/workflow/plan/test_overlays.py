@@ -13,7 +13,7 @@ from lookalike.workflow.plan.rates import tried
 from lookalike.workflow.settings.call import configuration
 from projects import ROOT
 
-OVER_ANOTHER = ("birds_long", "photographs_squeezenet")
+OVER_ANOTHER = ("birds_long", "photographs_squeezenet", "room")
 OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem not in OVER_ANOTHER]
 OF_THEIR_OWN = [path for path in OVERLAYS if isinstance(yaml.safe_load(path.read_text()).get("rates"), dict)]
 
@@ -131,3 +131,15 @@ def test_cars_are_trained_for_longer_than_birds():
     budgets = {name: plan.settings("compared_margin", name).train.budget for name in ("birds", "cars", "products")}
     batches = {name: budget.epochs * budget.batches_per_epoch for name, budget in budgets.items()}
     assert batches == {"birds": 400, "cars": 1000, "products": 400}
+
+
+@pytest.mark.parametrize("over", [("room",), ("photographs_squeezenet", "room")], ids=" under ".join)
+def test_room_to_learn_is_one_kind_of_plain_model_after_three_budgets_on_each_half(over):
+    plan = photographs(*over)
+    runs = plan.runs_of("room")
+    trained = runs[runs["recipe"].map(lambda recipe: plan.settings(recipe, "cars").train.loss is not None)]
+    for dataset in ("birds", "cars", "products"):
+        budgets = [plan.settings(recipe, dataset).train.budget for recipe in dict.fromkeys(trained["recipe"])]
+        assert [each.epochs * each.batches_per_epoch for each in budgets] == [200, 400, 1000]
+    assert [(each.kind.loss, each.half) for each in tried(plan)] == [("proxy_anchor", ""), ("proxy_anchor", "second")]
+    assert {*runs["seed"]} == {0, 1}

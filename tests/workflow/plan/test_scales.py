@@ -17,7 +17,7 @@ from lookalike.workflow.settings.call import configuration
 from projects import ROOT
 
 SCALES = sorted(path.stem for path in (ROOT / "params" / "scales").glob("*.yaml"))
-OVER_ANOTHER = ("birds_long", "photographs_squeezenet")
+OVER_ANOTHER = ("birds_long", "photographs_squeezenet", "room")
 OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem not in OVER_ANOTHER]
 CI = {"scale": "ci", "archives": "data/archives", "tracking": False, "seeds": [0]}
 CACHE = {"shorter_side_px": 48, "encoding": "png", "broken": "stop"}
