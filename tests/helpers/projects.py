@@ -14,6 +14,10 @@ from PIL import Image
 import warm_calls
 
 ROOT = Path(__file__).resolve().parents[2]
+OVERLAYS_OVER_ANOTHER = ("birds_long", "photographs_squeezenet", "room")
+OVERLAYS = [
+    path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem not in OVERLAYS_OVER_ANOTHER
+]
 PARTS = ("Snakefile", "workflow", "params", "profiles", "dvc.yaml", "environment.yml", ".dvc/config", ".dvcignore")
 OVERLAY = """
 name: own

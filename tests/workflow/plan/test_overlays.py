@@ -11,10 +11,8 @@ from lookalike.workflow.plan.figures import figure_runs, read_figures
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.rates import tried
 from lookalike.workflow.settings.call import configuration
-from projects import ROOT
+from projects import OVERLAYS, ROOT
 
-OVER_ANOTHER = ("birds_long", "photographs_squeezenet", "room")
-OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem not in OVER_ANOTHER]
 OF_THEIR_OWN = [path for path in OVERLAYS if isinstance(yaml.safe_load(path.read_text()).get("rates"), dict)]
 
 

@@ -14,11 +14,9 @@ from lookalike.workflow.plan.plan import HALVES, Plan
 from lookalike.workflow.plan.rates import COLUMNS
 from lookalike.workflow.plan.scales import half_of_seed, of_half
 from lookalike.workflow.settings.call import configuration
-from projects import ROOT
+from projects import OVERLAYS, ROOT
 
 SCALES = sorted(path.stem for path in (ROOT / "params" / "scales").glob("*.yaml"))
-OVER_ANOTHER = ("birds_long", "photographs_squeezenet", "room")
-OVERLAYS = [path for path in sorted((ROOT / "params" / "overlays").glob("*.yaml")) if path.stem not in OVER_ANOTHER]
 CI = {"scale": "ci", "archives": "data/archives", "tracking": False, "seeds": [0]}
 CACHE = {"shorter_side_px": 48, "encoding": "png", "broken": "stop"}
 
