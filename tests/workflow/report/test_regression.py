@@ -172,7 +172,7 @@ def test_a_report_says_which_claims_it_left_out(tmp_path):
     regression({}, report=str(report), claims=str(file), reference_claims=str(file), held=["birds", "cars"])
     assert "## Gains against the committed ones on birds, cars\n" in report.read_text()
     regression({}, report=str(report), claims=str(file), reference_claims=str(file), held=["birds"])
-    assert "## Gains against the committed ones on birds; `held=all` adds cars\n" in report.read_text()
+    assert "## Gains against the committed ones on birds, without cars\n" in report.read_text()
 
 
 def test_a_scale_with_the_papers_set_up_is_held_against_print():

@@ -297,7 +297,7 @@ def _gains_of(held: Sequence[str], reference: str) -> str:
     """Title of the gains, which says of what data sets they are."""
     committed = dict.fromkeys(pd.read_csv(reference)["dataset"]) if reference else ()
     compared, left = (", ".join(name for name in committed if (name in held) is there) for there in (True, False))
-    return f"Gains against the committed ones on {compared}{f'; `held=all` adds {left}' if left else ''}"
+    return f"Gains against the committed ones on {compared}{f', without {left}' if left else ''}"
 
 
 def compare_claims(measured: str, reference: str, held: Sequence[str]) -> pd.DataFrame:
