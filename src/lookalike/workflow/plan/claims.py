@@ -94,6 +94,8 @@ class Claims:
     def on(self, datasets: Collection[str]) -> Claims:
         """The same on some data sets alone."""
         narrowed = copy(self)
+        for found in ("_runs", "_left"):  # of all data sets, where somebody has asked before
+            vars(narrowed).pop(found, None)
         narrowed._asked = [run for run in self._asked if run.dataset in datasets]
         return narrowed
 
