@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from lookalike.base.files import write_json
-from lookalike.workflow.plan.equal_code import Other, note_equal, note_moved, other_code
+from lookalike.workflow.plan.equal_code import Other, equal_pairs, note_equal, note_moved, other_code
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import CALL, REFERENCE
@@ -117,6 +117,13 @@ def test_digests_that_no_metrics_name_any_more_are_left_out(inputs, committed):
     committed()
     assert "0 digests of code noted, 1 left out" in note_equal(other_code())
     assert read_equal() == ()
+
+
+def test_what_is_committed_is_what_the_gate_would_note():
+    # Told in seconds: the gate itself takes minutes, and then leaves the file changed.
+    noted = {(each.before, each.after) for each in read_equal()}
+    call = f"call `snakemake --cores all regression --config scale=ci`, and commit {EQUAL_CODE}"
+    assert equal_pairs(other_code()) == noted, call
 
 
 def test_nothing_is_noted_of_code_that_no_commit_holds(inputs, committed, params):

@@ -68,9 +68,13 @@ def note_equal(others: Iterable[Other]) -> str:
     Returns:
         A line that says what was noted, or why nothing was; empty where there is nothing new to note.
     """
+    return _write(equal_pairs(others))
+
+
+def equal_pairs(others: Iterable[Other]) -> set[tuple[str, str]]:
+    """What is to be noted where all traces are unmoved: before and after, empty for code whose numbers have moved."""
     moved = {each.before for each in read_equal() if not each.after}
-    wanted = {(each.before, each.after) for each in others if each.before not in moved}
-    return _write(wanted | {(before, "") for before in moved & {each.before for each in others}})
+    return {(each.before, "" if each.before in moved else each.after) for each in others}
 
 
 def note_moved(others: Iterable[Other], moved: set[str], unmoved: set[str]) -> str:
