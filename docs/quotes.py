@@ -125,12 +125,6 @@ def taught(setup: str) -> str:
     return f"{sum(each['above'] == 'yes' for each in rows)} of {len(rows)}"
 
 
-def edges(scale: str) -> str:
-    """How many of the rates chosen at a scale lie on an edge of those that were tried."""
-    chosen = [each["chosen"] for each in cells(f"../../params/rates/{scale}") if each["chosen"]]
-    return f"{chosen.count('edge')} of {len(chosen)}"
-
-
 def share(*kinds: str) -> str:
     """Part of the time of README's first line that jobs of some kinds take, without those behind a minus."""
     of_kind = {each["jobs of"]: float(each["share"]) for each in cells("../benchmarks/first_line")}
@@ -418,7 +412,6 @@ def explained(columns: str, *rows: list[str]) -> list[list[str]]:
 VALUES = (
     above,
     taught,
-    edges,
     share,
     mean,
     step,
