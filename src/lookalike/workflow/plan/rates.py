@@ -239,10 +239,14 @@ def design_of(rates: RateTrials) -> Design:
 
 
 def least_trials(rates: RateTrials) -> int:
-    """Trainings of a kind whose best rates lie within the grid at once."""
+    """Trainings of a kind whose best rates lie within the grid at once; a rung makes none that one before has made."""
     candidates = [len(rates.trunk) * len(rates.head), *design_of(rates).survivors]
-    candidates[-1] *= 1 + len(OWN)  # the last rung's vary in a third rate
-    return sum(count * len(rung.seeds) for count, rung in zip(candidates, rates.rungs, strict=True))
+    seen: set[tuple[int, int, int]] = set()
+    trainings = candidates[-1] * len(OWN) * len(rates.rungs[-1].seeds)  # the last rung's vary in a third rate
+    for count, rung in zip(candidates, rates.rungs, strict=True):
+        wanted = {(rung.epochs, rung.batches_per_epoch, seed) for seed in rung.seeds}
+        trainings, seen = trainings + count * len(wanted - seen), seen | wanted
+    return trainings
 
 
 def tried(plan: Plan) -> list[Tried]:

@@ -223,7 +223,7 @@ def _print_hours(plan: Plan, trainings: Sequence[Training], told: Sequence[Card]
     _print_fact("left out", f"{parts}, {rest}")
     if plan.rates and not rates_file(plan.rates_of).is_file():
         kinds = counted(len(tried(plan)), "kind")
-        trials = f"{least_trials(plan.rates)} short trainings or more of each, not counted above"
+        trials = f"{least_trials(plan.rates)} trainings or more of each, not counted above"
         _print_fact("rates", f"not searched yet; the target `rates` does, for {kinds}: {trials}")
 
 
