@@ -148,6 +148,17 @@ def test_own_pictures_are_counted_by_their_split(project, capsys):
     assert "Scale own: own" in text
 
 
+def test_a_limit_in_place_of_a_size_does_not_make_a_disk_too_small(project, capsys):
+    write_own(project)
+    (project / "much.yaml").write_text("decoded_gb: 1.0e+9\n")
+    overlays = ["--configfile", str(project / "own.yaml"), "--configfile", str(project / "much.yaml")]
+    text = facts(printed(capsys, *overlays, "--no-measure"))
+    assert "are free here; whether that is enough is known after the split" in text
+    write_split(project, classes=300)
+    assert "are free here" in (text := facts(printed(capsys, *overlays, "--no-measure")))
+    assert "enough" not in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

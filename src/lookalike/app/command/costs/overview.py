@@ -29,6 +29,7 @@ from lookalike.app.command.costs.jobs import (
 from lookalike.app.own.step_cost import H100, PICTURES, Kind, StepCost, kind_of, step_cost, work_of
 from lookalike.base.paths import project_root
 from lookalike.base.text import WIDTH, aligned, counted, human_bytes, human_seconds
+from lookalike.workflow.data.decoded import GB
 from lookalike.workflow.data.roles import SEARCHED
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.rates import least_trials, rates_file, tried
@@ -163,6 +164,7 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
     download = sum(size or 0 for size in archives.values())
     total = 2 * download + models + sum(size or 0 for size in copies.values())
     total += decoded.test_bytes + decoded.training_bytes
+    least = total - decoded.unknown * round(plan.decoded_gb * GB)
     free = shutil.disk_usage(project_root()).free
     unknown = " and what is unknown" if None in (*archives.values(), *copies.values()) else ""
     _print_fact("download", f"{told}; unpacked about the same again" if told else "nothing")
@@ -172,7 +174,8 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
     if plan.decoded_gb:
         _print_fact("decoded", _decoded(decoded, plan.decoded_gb, plan.data_folder))
     _print_fact("models", f"up to {human_bytes(models)}: two checkpoints of each training, the last epoch and the best")
-    enough = "" if total < free else ": TOO LITTLE"
+    scarce = ": TOO LITTLE" if least >= free else "; whether that is enough is known after the split"
+    enough = "" if total < free else scarce
     _print_fact("disk", f"up to {human_bytes(total)}{unknown}; {human_bytes(free)} are free here{enough}")
 
 
