@@ -39,7 +39,7 @@ def test_the_plan_of_the_papers_is_told_without_measuring(project, capsys):
 
 
 def test_a_scale_whose_rates_are_not_searched_says_how_many_trials_come_first(project, capsys):
-    told = "rates not searched yet; the target `rates` does, for 63 kinds: 21 trainings or more of each"
+    told = "rates not searched yet; the target `rates` does, for 63 kinds: 19 trainings or more of each"
     assert told in facts(printed(capsys, "--scale", "small", "--no-measure"))
     (project / "params" / "rates" / "small.csv").write_text(
         "method,loss,recipe,dataset,trunk,head,seeds,MAP@R,chosen\n"

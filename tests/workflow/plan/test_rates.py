@@ -477,7 +477,7 @@ def test_a_call_says_where_chosen_rates_hold_in_place_of_those_that_an_overlay_s
     assert Plan(OVERLAY).notices == []
 
 
-@pytest.mark.parametrize(("scale", "trainings"), [("mini", 30), ("small", 21)])
+@pytest.mark.parametrize(("scale", "trainings"), [("mini", 30), ("small", 19)])
 def test_the_least_trials_of_a_kind_are_those_of_a_search_whose_best_lies_within_the_grid(scale, trainings):
     stated = Plan(configuration(scale, [])).rates
     best, scores, made = (stated.trunk[1], stated.head[1]), {}, set()
