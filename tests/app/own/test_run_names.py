@@ -53,6 +53,12 @@ def test_a_row_of_a_table_that_the_call_does_not_make_is_known(results):
     assert found("methods:Margin@figurines_birds") == [("compared_margin", "figurines_birds", 0)]
 
 
+def test_a_row_on_one_data_set_is_known_where_its_table_cannot_run_on_another(results):
+    assert found("comparison:Margin-AVSL@figurines_birds") == [("compared_margin_avsl", "figurines_birds", 0)]
+    with pytest.raises(ValueError, match=r"compared_margin_avsl on figurines_people.*reads squares"):
+        found("comparison:Margin-AVSL")
+
+
 def test_a_file_whose_epoch_was_chosen_on_held_out_classes_means_a_run_of_those(results, capsys):
     held_out = results.with_name("mini_held_out")
     results.rename(held_out)

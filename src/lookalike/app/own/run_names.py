@@ -148,10 +148,10 @@ class Names:
         plan = results.plan
         require_known(f"{name}, table of scale {plan.scale}", table, [*plan.known_tables, *plan.sweeps])
         require_known(f"{name}, row of {table}", label, [row.label for row in plan.table(table).rows])
-        runs = plan.runs_of(table)
+        # A table of whatever data a call has may hold rows that cannot run on all of them.
+        asked = Plan({**self._config, "only": [_dataset(plan, dataset, name)]}) if dataset else plan
+        runs = asked.runs_of(table)
         runs = runs[runs["label"] == label][["recipe", "dataset"]].drop_duplicates()
-        if dataset:
-            runs = runs[runs["dataset"] == _dataset(plan, dataset, name)]
         if runs.empty:
             where = f"data other than {dataset}" if dataset else "no data"
             raise ValueError(f"{name}: scale {plan.scale} runs this row on {where}")
