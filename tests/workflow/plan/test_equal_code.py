@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from lookalike.base.files import write_json
-from lookalike.workflow.plan.equal_code import Other, equal_pairs, note_equal, note_moved, other_code
+from lookalike.workflow.plan.equal_code import Other, equal_pairs, leave_unnamed, note_equal, note_moved, other_code
 from lookalike.workflow.plan.inputs import Inputs
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.results import CALL, REFERENCE
@@ -114,9 +114,11 @@ def test_equal_code_moves_once_its_traces_do(inputs, committed):
 def test_digests_that_no_metrics_name_any_more_are_left_out(inputs, committed):
     committed(code="older")
     note_equal(other_code())
+    assert leave_unnamed() == ""
     committed()
-    assert "0 digests of code noted, 1 left out" in note_equal(other_code())
+    assert "0 digests of code noted, 1 left out" in leave_unnamed()
     assert read_equal() == ()
+    assert leave_unnamed() == note_equal(other_code()) == ""
 
 
 def test_what_is_committed_is_what_the_gate_would_note():

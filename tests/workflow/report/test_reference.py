@@ -7,6 +7,7 @@ import pytest
 
 import recorded
 from lookalike.base.files import read_json, write_json, write_text
+from lookalike.workflow.plan.reuse import EQUAL_CODE
 from lookalike.workflow.report.reference import adopt, take_over
 from lookalike.workflow.running.records import Recording, read_sums, record_of
 
@@ -89,6 +90,15 @@ def test_records_of_metrics_are_taken_where_what_decides_them_moved_and_not_wher
         assert read_json(taken)["seconds"] == kept
     assert "metrics: code, 1 of 1 cell: old -> new" in capsys.readouterr().out
     assert not record_of(f"{COMMITTED}/{TABLE}").exists()
+
+
+def test_digests_that_the_files_taken_name_no_longer_leave_the_list_of_equal_code(capsys):
+    Path("Snakefile").touch()
+    Path("params").mkdir()
+    write_text(EQUAL_CODE, "before,after,commit\nold,new,c0ffee\n")
+    adopt(MADE, COMMITTED, CALL)
+    assert f"{EQUAL_CODE}: 0 digests of code noted, 1 left out; commit it" in capsys.readouterr().out
+    assert Path(EQUAL_CODE).read_text() == "before,after,commit\n"
 
 
 def test_nothing_made_is_refused():

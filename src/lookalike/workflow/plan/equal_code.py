@@ -72,9 +72,21 @@ def note_equal(others: Iterable[Other]) -> str:
 
 
 def equal_pairs(others: Iterable[Other]) -> set[tuple[str, str]]:
-    """What is to be noted where all traces are unmoved: before and after, empty for code whose numbers have moved."""
+    """What is to be noted where all traces are unmoved: before and after, empty for code whose numbers have moved.
+
+    Args:
+        others: as for `note_equal`.
+    """
     moved = {each.before for each in read_equal() if not each.after}
     return {(each.before, "" if each.before in moved else each.after) for each in others}
+
+
+def leave_unnamed() -> str:
+    """Leave out what is noted of code that no committed metrics and trials name any more; returns as `note_equal`."""
+    if not (noted := read_equal()):
+        return ""
+    named = {each.before for each in other_code()}
+    return _write({(each.before, each.after) for each in noted if each.before in named})
 
 
 def note_moved(others: Iterable[Other], moved: set[str], unmoved: set[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lookalike.base.files import read_json_value, replacing, write_json
 from lookalike.base.text import counted
+from lookalike.workflow.plan.equal_code import leave_unnamed
 from lookalike.workflow.plan.results import CALL
 from lookalike.workflow.running.records import decided_by, digest_of, read_record, record_of, write_sums
 from lookalike.workflow.settings.layers import flat
@@ -56,7 +57,7 @@ class Moved(NamedTuple):
 
 
 def adopt(made: str, committed: str, call: Mapping[str, Any]) -> None:
-    """Take over the files made in a folder of results, each as its record says.
+    """Take over the files made in a folder of results, each as its record says; digests that none names any more leave.
 
     Args:
         made: ``results/<scale>``.
@@ -69,6 +70,8 @@ def adopt(made: str, committed: str, call: Mapping[str, Any]) -> None:
     for file in taken(Path(made), Path(committed)):
         _require_recorded(Path(made, file))
     take_over(made, committed, call)
+    if left_out := leave_unnamed():
+        print(left_out)
 
 
 def take_over(made: str, committed: str, call: Mapping[str, Any] | None = None) -> None:
