@@ -87,12 +87,14 @@ class Decoded:
         training_bytes: of those that are learned from, as their random crop finds them; the limit where it is unknown.
         beyond: how many splits and views are over the limit, and are decoded whenever they are read.
         unknown: how many are counted as the limit.
+        least_bytes: of those whose size is known.
     """
 
     test_bytes: int
     training_bytes: int
     beyond: int
     unknown: int
+    least_bytes: int
 
 
 def copies_bytes(plan: Plan, names: Iterable[str]) -> dict[str, int | None]:
@@ -133,7 +135,7 @@ def decoded_bytes(plan: Plan, jobs: list[Job]) -> Decoded:
         else:
             unknown += size is None
             sizes["train" if role == "train" else "test"] += limit if size is None else size
-    return Decoded(sizes["test"], sizes["train"], beyond, unknown)
+    return Decoded(sizes["test"], sizes["train"], beyond, unknown, sum(sizes.values()) - unknown * limit)
 
 
 def _forms(plan: Plan, jobs: list[Job]) -> set[Form]:

@@ -29,7 +29,6 @@ from lookalike.app.command.costs.jobs import (
 from lookalike.app.own.step_cost import H100, PICTURES, Kind, StepCost, kind_of, step_cost, work_of
 from lookalike.base.paths import project_root
 from lookalike.base.text import WIDTH, aligned, counted, human_bytes, human_seconds
-from lookalike.workflow.data.decoded import GB
 from lookalike.workflow.data.roles import SEARCHED
 from lookalike.workflow.plan.plan import Plan
 from lookalike.workflow.plan.rates import least_trials, rates_file, tried
@@ -163,8 +162,8 @@ def _print_disk(plan: Plan, trainings: Sequence[Training]) -> None:
     decoded = decoded_bytes(plan, jobs)
     download = sum(size or 0 for size in archives.values())
     total = 2 * download + models + sum(size or 0 for size in copies.values())
+    least = total + decoded.least_bytes
     total += decoded.test_bytes + decoded.training_bytes
-    least = total - decoded.unknown * round(plan.decoded_gb * GB)
     free = shutil.disk_usage(project_root()).free
     unknown = " and what is unknown" if None in (*archives.values(), *copies.values()) else ""
     _print_fact("download", f"{told}; unpacked about the same again" if told else "nothing")
