@@ -19,7 +19,7 @@ from projects import ROOT
 
 MISTAKES = yaml.safe_load(Path(__file__).with_name("mistakes.yaml").read_text())
 SOME = "margin_sign"
-HELD = sorted(path.parent.name for path in (ROOT / "results" / "reference").glob("*/traces.json"))  # scales
+SCALE = "ci"
 # What a process does which has imported all that the package builds on, and nothing of the package: for each folder it
 # forks one that finds the package there, says whose traces these are, and makes them.
 PROGRAM = """
@@ -61,21 +61,15 @@ def tracing():
         process.stdin.close()
 
 
-@pytest.fixture(scope="module", params=HELD)
-def scale(request):
-    """Scale at whose recipes mistakes must show."""
-    return request.param
+@pytest.fixture(scope="module")
+def committed():
+    return read_json(ROOT / "results" / "reference" / SCALE / "traces.json")
 
 
 @pytest.fixture(scope="module")
-def committed(scale):
-    return read_json(ROOT / "results" / "reference" / scale / "traces.json")
-
-
-@pytest.fixture(scope="module")
-def requests(scale):
+def requests():
     """Arguments of a trace but for its output, by name of the trace."""
-    plan = Plan(configuration(scale, []))
+    plan = Plan(configuration(SCALE, []))
     return {
         trace_name(*run): {"settings": plan.deciding(*run), "specification": plan.datasets[run[1]].about.dump()}
         for run in traced(plan)
@@ -105,10 +99,8 @@ def planted(tracing, folder, find, replace, requests):
     return {name: read_json(output) for name, output in outputs.items()}
 
 
-def test_a_mistake_in_each_method_is_planted_at_each_scale_with_numbers():
-    for scale in ("ci", "mini"):
-        planted = " ".join(name for name, mistake in MISTAKES.items() if scale in mistake["recipes"])
-        assert all(method in planted for method in ("avsl", "diml", "contextual", "sam")), scale
+def test_a_mistake_in_each_method_is_planted():
+    assert {"avsl", "diml", "contextual", "sam"} <= {name.partition("_")[0] for name in MISTAKES}
 
 
 def test_every_recipe_of_the_tables_has_a_committed_trace(committed, requests):
@@ -116,25 +108,23 @@ def test_every_recipe_of_the_tables_has_a_committed_trace(committed, requests):
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_fits_the_code_and_the_tables_as_they_are(name, scale, requests):
+def test_a_mistake_fits_the_code_and_the_tables_as_they_are(name, requests):
     assert len(places(MISTAKES[name]["find"])) == 1
-    assert {*MISTAKES[name]["recipes"].get(scale, ())} <= {*requests}
+    assert {*MISTAKES[name]["traces"]} <= {*requests}
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", MISTAKES)
-def test_the_gate_closes_on_a_planted_mistake(name, scale, committed, requests, tracing, tmp_path):
+def test_the_gate_closes_on_a_planted_mistake(name, committed, requests, tracing, tmp_path):
     mistake = MISTAKES[name]
-    if scale not in mistake["recipes"]:
-        pytest.skip(f"{scale} holds one mistake of each method, not this one")
-    shown = {trace: requests[trace] for trace in mistake["recipes"][scale]}
+    shown = {trace: requests[trace] for trace in mistake["traces"]}
     found = planted(tracing, tmp_path, mistake["find"], mistake["replace"], shown)
     passed = [trace for trace in shown if not trace_difference(found[trace], committed[trace])]
     assert not passed, f"{mistake['what']}: these traces are the committed ones"
 
 
 @pytest.mark.nightly
-def test_the_gate_stays_open_on_a_copy_without_a_mistake(scale, committed, requests, tracing, tmp_path):
-    [trace, *_], find = MISTAKES[SOME]["recipes"].get(scale, [*requests][:1]), MISTAKES[SOME]["find"]
+def test_the_gate_stays_open_on_a_copy_without_a_mistake(committed, requests, tracing, tmp_path):
+    trace, find = MISTAKES[SOME]["traces"][0], MISTAKES[SOME]["find"]
     found = planted(tracing, tmp_path, find, find, {trace: requests[trace]})
     assert trace_difference(found[trace], committed[trace]) == ""
