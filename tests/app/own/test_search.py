@@ -155,6 +155,15 @@ def test_a_folder_of_which_nothing_can_be_read_and_foolish_numbers_are_refused(t
             open_gallery(opened(kind), tmp_path / "pictures", store=tmp_path / "store", way=way)
 
 
+def test_no_cosine_of_equal_pictures_is_above_one(tmp_path):
+    paths = write_pictures(tmp_path, 24)
+    for path in paths:
+        shutil.copy(path, path.with_stem(f"{path.stem}_again"))
+    gallery = open_gallery(opened(), tmp_path, store=tmp_path / ".store")
+    scores = [gallery.search(path, top=1)[0].score for path in paths]
+    assert max(scores) <= 1 == pytest.approx(min(scores))
+
+
 def test_equal_pictures_come_by_name(tmp_path):
     paths = write_pictures(tmp_path / "pictures", 1)
     for name in ("c.png", "a.png", "b.png"):

@@ -292,10 +292,14 @@ def _levels(network: nn.Module, images: Tensor) -> Tensors:
 
 def _by_cosine(network: nn.Module, query: Tensors, index: Index, count: int) -> First:
     asked = query["embedding"][0]
+
+    def cosine(part: Tensors) -> Tensor:
+        return (part["embedding"] @ asked).clamp(-1, 1)  # rounding leaves more between equal pictures
+
     if len(index) <= FLAT:
-        return _greatest(index.scored(lambda part: part["embedding"] @ asked), count)
+        return _greatest(index.scored(cosine), count)
     near = candidates(index, asked, count)
-    places, scores = _greatest(index.rows(near, "embedding")["embedding"] @ asked, count)
+    places, scores = _greatest(cosine(index.rows(near, "embedding")), count)
     return near[places], scores
 
 
