@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 import torch
 from safetensors import safe_open
-from torchvision.models import squeezenet1_1
 
 from figurines import PRESETS, write_figurines
 from lookalike.app.command import main
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 
 def lay_out(project, drawn):
-    """The pictures and weights that the documentation speaks of: figurines, with what is wrong in real folders."""
+    """The pictures that the documentation speaks of: figurines, with what is wrong in real folders; and the weights."""
     write_figurines("birds", drawn, seed=0, parameters=replace(PRESETS["birds"], **FEW))
     street = project.root / "pictures" / "street"
     classes = sorted(folder for folder in drawn.rglob("images/*") if folder.is_dir())
@@ -47,9 +46,7 @@ def lay_out(project, drawn):
     first, second = (sorted((street / classes[place].name).glob("*.jpg")) for place in (0, 1))
     shutil.copy(first[0], second[0].with_name("twice.jpg"))
     first[1].write_bytes(b"no picture")
-    (project.root / "weights").mkdir()
-    torch.manual_seed(0)
-    torch.save(squeezenet1_1(weights=None).state_dict(), project.root / "weights" / "squeezenet1_1.pth")
+    (project.root / "src").symlink_to(ROOT / "src")
     return street
 
 
@@ -59,7 +56,7 @@ def printed(tmp_path_factory):
     project = make_project(tmp_path_factory.mktemp("printed") / "project")
     blocks = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     for name, block in zip(("mine.yaml", "trial.yaml"), blocks, strict=False):
-        (project.root / name).write_text(block)
+        (project.root / name).write_text(block.replace("# unlabelled", "unlabelled").replace("# ignore", "ignore"))
     lay_out(project, tmp_path_factory.mktemp("drawn") / "birds")
     lines = (project.root / TABLE).read_text().splitlines(keepends=True)
     kept = [
@@ -85,7 +82,7 @@ def test_every_documented_call_on_a_folder_runs_as_printed(printed, tmp_path, mo
     done = printed.run(PRINTED)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {cell["label"] for cell in table_of(printed)} > {*ROWS, "Margin-AVSL", "Triplet + SAM"}
-    for name in ("Snakefile", "params", "workflow", "weights", "mine.yaml"):
+    for name in ("Snakefile", "params", "workflow", "src", "mine.yaml"):
         (tmp_path / name).symlink_to(printed.root / name)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "mine").symlink_to(printed.root / "results" / "trial")
