@@ -6,7 +6,12 @@ Every part is a process with a limit of its own, and every line of ``OUT/gpu_day
 ends a part, or all of them, leaves what was found until then. `PARTS` lie in the order in which they are worth their
 time. Behind the last one, figures become ``OUT/gpu_day.json``, as of every benchmark, and what `lookalike plan` reads
 of a card lies in ``params/cards`` and ``OUT/cards``. ``GPU_DAY_SMALL=1`` makes all of it small enough for a processor,
-and draws the pictures. Commit both once a card was there; docs/cost.md says what to send to a machine that is lent.
+and draws the pictures. Commit both once a card was there. To a machine that is lent go wheels that it lacks, the
+weights (5 MB) and 50 species of cub100.tar (30 MB):
+
+    mkdir pictures
+    tar -tf data/archives/cub100.tar | grep -o '.*/images/[^/]*/' | sort -u | head -75 | tail -50 > species
+    tar -xf data/archives/cub100.tar -C pictures --strip-components 2 --files-from species
 """
 
 from __future__ import annotations
