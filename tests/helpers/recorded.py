@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from lookalike.base.files import write_json
-from lookalike.workflow.running.records import BESIDE, digest_of, record_of
+from lookalike.base.files import file_digest, write_json
+from lookalike.workflow.running.records import BESIDE, record_of
 
 
 def leave(path, content, **made_by):
@@ -13,5 +13,5 @@ def leave(path, content, **made_by):
     Path(path).write_text(json.dumps(content))
     beside = {key: made_by[key] for key in BESIDE if key in made_by}
     trained = {key: [value] for key, value in made_by.items() if key not in BESIDE}
-    about = {"stage": "evaluate", "sha256": digest_of(path), "bytes": Path(path).stat().st_size}
+    about = {"stage": "evaluate", "sha256": file_digest(Path(path)), "bytes": Path(path).stat().st_size}
     write_json(record_of(path), {**about, **beside, "trained": trained})

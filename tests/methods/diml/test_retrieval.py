@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from lookalike.methods.diml.similarity import truncated_ranking, truncated_rankings
+from lookalike.methods.diml.similarity import truncated_ranking
 
 
 def scores(queries=6, gallery=9, seed=0, coarse=False):
@@ -87,23 +87,6 @@ def test_infinite_similarities_do_not_hide_the_query():
     similarity = torch.full((3, 3), -math.inf)
     expected = torch.tensor([[1, 2, 0], [0, 2, 1], [0, 1, 2]])
     assert torch.equal(truncated_ranking(similarity, torch.zeros(3, 3), 1, self_match=True), expected)
-
-
-@pytest.mark.parametrize("self_match", [False, True])
-def test_several_truncations_are_independent_and_share_their_scores(self_match):
-    similarity, structural = scores(9, coarse=True)
-    asked = []
-
-    def measure(query, candidates):
-        asked.append(query)
-        return structural[query, candidates]
-
-    truncations = [0, 3, 1, 20, 5]
-    found = truncated_rankings(similarity, measure, truncations, self_match=self_match)
-    assert asked == list(range(9))
-    for ranking, truncation in zip(found, truncations, strict=True):
-        assert torch.equal(ranking, truncated_ranking(similarity, structural, truncation, self_match=self_match))
-        assert torch.equal(ranking.sort(dim=1).values, torch.arange(9).expand(9, 9))
 
 
 def test_a_query_alone_in_its_gallery_comes_last():

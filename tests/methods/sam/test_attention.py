@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lookalike.methods.sam.attention import attention_maps, closed_form_maps, similarity_weight
+from lookalike.methods.sam.attention import attention_maps, similarity_weight
 from lookalike.methods.sam.head import LinearHead, PoolingHead
 
 ROLES = {"siamese_same": 2, "siamese_different": 2, "triplet": 3, "quadruplet": 4}
@@ -113,10 +113,7 @@ def test_closed_form_and_its_gradient_equal_those_of_the_backward_pass(kind, rea
     for closed in (True, False):
         maps = tuples(draw, kind).requires_grad_()
         given = {"reading": reading, "create_graph": True, **options}
-        if closed:
-            attention = closed_form_maps(maps, head.weight, head.bias, kind, **given)
-        else:
-            attention = attention_maps(maps, any_head(head), kind, **given)
+        attention = attention_maps(maps, head if closed else any_head(head), kind, **given)
         inputs = [maps, *head.parameters()]
         gradients = torch.autograd.grad(attention, inputs, upstream, allow_unused=True, materialize_grads=True)
         results.append([attention, *gradients])
@@ -328,6 +325,7 @@ def test_shapes_that_do_not_belong_together_are_refused(network, draw):
     with pytest.raises(ValueError, match="score_on='raw' needs a UnitHead"):
         attention_maps(maps, lambda value: head(value), "triplet", score_on="raw")
     with pytest.raises(ValueError, match=r"it must be \(D, 6\)"):
-        closed_form_maps(maps, torch.zeros(5, 7), None, "triplet")
+        attention_maps(maps, LinearHead(nn.Linear(7, 5)), "triplet")
     with pytest.raises(ValueError, match=r"bias has shape \(4,\), it must be \(5,\)"):
-        closed_form_maps(maps, head.weight, torch.zeros(4), "triplet")
+        head.linear.bias = nn.Parameter(torch.zeros(4))
+        attention_maps(maps, head, "triplet")

@@ -20,9 +20,6 @@ from lookalike.workflow.settings.model import (
 Side = Annotated[int, Field(ge=8)]
 
 
-NO_NAME = "no name of small letters, digits and _, with a letter first"
-
-
 class Thing(Model):
     side: Side | Annotated[list[Side], Field(min_length=2, max_length=2)]
     look: Literal[10, 20] = 10

@@ -12,7 +12,7 @@ from lookalike.base.files import about_model, read_json
 from lookalike.base.text import aligned, error_line
 from lookalike.metrics.names import BEST, REPORTED
 from lookalike.workflow.report.statistics.pairs import of_halves, paired_difference
-from lookalike.workflow.tracking import flat
+from lookalike.workflow.tracking import parameters_of
 
 ABSENT = "-"
 LONGEST = 44  # characters of a value that are shown
@@ -96,7 +96,7 @@ def settings_of(run: Run) -> dict[str, str]:
     """Dotted keys of all sections, values as text; those of ``train`` as the model was trained with."""
     settings = run.results.plan.deciding(run.recipe, run.dataset)
     used = {**settings, "train": about_model(run.file("model")).get("settings", settings["train"])}
-    return flat({section: values for section, values in used.items() if values})
+    return parameters_of({section: values for section, values in used.items() if values})
 
 
 def _settings(first: Sequence[Run], second: Sequence[Run], everything: bool) -> Iterator[str]:

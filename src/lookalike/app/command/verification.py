@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lookalike.app.own.recommend.schedule import SCHEDULE
+from lookalike.base.files import file_digest
 from lookalike.base.paths import project_root
 from lookalike.base.text import counted, error_line, human_bytes, one_line
 from lookalike.workflow.data.contents import root_of
@@ -17,7 +18,6 @@ from lookalike.workflow.running.records import (
     RECORDS,
     RESULTS,
     SUMS,
-    digest_of,
     read_record,
     read_sums,
     record_of,
@@ -107,7 +107,7 @@ def _fault_of_committed(path: Path, digest: str | None) -> str:
         return f"has no digest in {SUMS}; the target `adopt` writes them"
     if not path.is_file():
         return f"is missing; {SUMS} has its digest"
-    return "" if digest_of(path) == digest else f"has other bytes than those of {SUMS}"
+    return "" if file_digest(path) == digest else f"has other bytes than those of {SUMS}"
 
 
 def _is_of_stages(folder: Path) -> bool:
@@ -144,7 +144,7 @@ def _fault(path: Path) -> str:
             return f"is missing; {record['stage']} left it with {human_bytes(record['bytes'])}"
         if path.stat().st_size != record["bytes"]:
             return f"has {path.stat().st_size} bytes, {record['stage']} left {record['bytes']}"
-        if digest_of(path) != record["sha256"]:
+        if file_digest(path) != record["sha256"]:
             return f"has other bytes than those that {record['stage']} left"
         return _other_inputs(path, record.get("made_of", {}))
     except ValueError as error:

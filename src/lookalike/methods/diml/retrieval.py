@@ -25,6 +25,9 @@ def truncated_ranking(
 
     Ties keep the global order, which itself is stable: greater similarity first, lower index first.
 
+    Differs: the released code orders the candidates of the largest of several K and takes the first K of that list, so
+    that for a smaller K some items appear twice and others never.
+
     Args:
         global_similarity: ``(Q, G)``.
         structural: ``(Q, G)``, or a function of the index of a query and of its candidates ``(K,)`` int64 that returns
@@ -41,36 +44,6 @@ def truncated_ranking(
         ValueError: if shapes do not belong together, ``truncation`` is negative, ``score`` is unknown or a similarity
             is NaN.
     """
-    return truncated_rankings(global_similarity, structural, [truncation], self_match=self_match, score=score)[0]
-
-
-def truncated_rankings(
-    global_similarity: Tensor,
-    structural: Structural,
-    truncations: Sequence[int],
-    *,
-    self_match: bool,
-    score: Score = "sum",
-) -> list[Tensor]:
-    """`truncated_ranking` for several K, with the structural similarities of the largest computed once.
-
-    Differs: each K orders its own first K items. The released code orders those of the largest K and takes the first
-    of that list, so that for a smaller K some items appear twice and others never.
-
-    Args:
-        global_similarity: ``(Q, G)``.
-        structural: ``(Q, G)``, or a function of the index of a query and of its candidates ``(K,)`` int64 that returns
-            their similarities ``(K,)``.
-        truncations: every K, 0 or more; a larger one than the gallery means all of it.
-        self_match: query i is gallery item i; it is no candidate and comes last.
-        score: as of `truncated_ranking`.
-
-    Returns:
-        ``(Q, G)`` int64 for every K, in their order.
-
-    Raises:
-        ValueError: if shapes do not belong together, a K is negative, ``score`` is unknown or a similarity is NaN.
-    """
     if global_similarity.ndim != 2:
         raise ValueError(f"global_similarity has shape {tuple(global_similarity.shape)}, it must be (Q, G)")
     queries, gallery = global_similarity.shape
@@ -78,15 +51,15 @@ def truncated_rankings(
         raise ValueError(f"self_match=True needs Q = G, not {queries} queries and {gallery} gallery items")
     if isinstance(structural, Tensor) and structural.shape != global_similarity.shape:
         raise ValueError(f"structural has shape {tuple(structural.shape)}, it must be {(queries, gallery)}")
-    check_truncations(truncations)
+    check_truncations([truncation])
     refuse_nan(global_similarity)
     ranking = global_similarity.argsort(dim=1, descending=True, stable=True)  # (Q, G)
     if self_match:
         itself = torch.arange(queries, device=ranking.device).unsqueeze(1)
         # Every row holds its own query once, so all stay equally long without it.
         ranking = torch.cat([ranking[ranking != itself].view(queries, gallery - 1), itself], dim=1)
-    width = min(max(truncations, default=0), gallery - self_match)
-    candidates = ranking[:, :width]  # (Q, K), K the largest
+    width = min(truncation, gallery - self_match)
+    candidates = ranking[:, :width]  # (Q, K)
     if isinstance(structural, Tensor):
         scores = structural.gather(1, candidates)
     elif candidates.numel():
@@ -94,7 +67,7 @@ def truncated_rankings(
     else:
         scores = global_similarity[:, :width]  # there is nothing to ask for
     values = global_similarity.gather(1, candidates)  # (Q, K)
-    return with_heads(ranking, values, scores, truncations, score)
+    return with_heads(ranking, values, scores, [truncation], score)[0]
 
 
 def with_heads(

@@ -18,7 +18,7 @@ from torch import Tensor
 from lookalike.base.checks import require_known
 from lookalike.methods.diml.head import grid_pool
 from lookalike.methods.diml.matching import Marginal, Match, Matching, Solver, check_images, marginals
-from lookalike.methods.diml.retrieval import truncated_ranking, truncated_rankings
+from lookalike.methods.diml.retrieval import truncated_ranking
 from lookalike.methods.diml.transport import transport_plan
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "structural_similarity",
     "transport_plan",
     "truncated_ranking",
-    "truncated_rankings",
 ]
 
 Ground = Literal["euclidean", "cosine"]

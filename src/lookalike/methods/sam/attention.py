@@ -16,7 +16,7 @@ from lookalike.base.checks import require_known
 from lookalike.methods.sam.head import LinearHead, UnitHead, at_least_float32, inverse_length, linear_features, unit
 from lookalike.methods.sam.masks import soft_mask
 
-__all__ = ["attention_maps", "closed_form_maps", "similarity_weight", "soft_mask"]
+__all__ = ["attention_maps", "similarity_weight", "soft_mask"]
 
 Network = Callable[[Tensor], Tensor]
 
@@ -176,46 +176,10 @@ def attention_maps(
         return maps if create_graph else maps.detach()
 
 
-def closed_form_maps(
-    feature_maps: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    kind: str,
-    *,
-    reading: str = "outer",
-    create_graph: bool = False,
-    score: str = "signed",
-    score_on: str = "unit",
-    clamp: bool = False,
-) -> Tensor:
-    """``attention_maps`` for a head of mean pooling, linear layer and L2 normalisation, without a backward pass.
-
-    With ``g`` the pooled map, ``v = W g + b``, ``f = v / |v|`` and ``u = ds / df`` the channels count
-    ``W^T (u - (u . f) f) / (|v| H W)``.
-
-    Args:
-        feature_maps: ``(R, B, C, H, W)``.
-        weight: ``(D, C)`` of the linear layer.
-        bias: ``(D,)``, or ``None``.
-        kind: kind of the tuples: ``siamese_same``, ``siamese_different``, ``triplet`` or ``quadruplet``.
-        reading: what of the weight is differentiated, ``outer``, ``stop`` or ``full``, as in ``attention_maps``.
-        create_graph: whether the maps can be differentiated.
-        score: ``signed``, or ``abs`` for the absolute value of each image's score.
-        score_on: whether ``unit`` or ``raw`` features are scored.
-        clamp: whether a weight below 0 counts as 0.
-
-    Returns:
-        ``(R, B, H, W)``, as ``attention_maps``.
-
-    Raises:
-        ValueError: for an unknown option, or shapes that do not belong together.
-    """
-    return _closed_form(feature_maps, weight, bias, Score(kind, reading, score, score_on, clamp), create_graph)
-
-
 def _closed_form(
     feature_maps: Tensor, weight: Tensor, bias: Tensor | None, scoring: Score, create_graph: bool
 ) -> Tensor:
+    # With g the pooled map, v = W g + b, f = v / |v| and u = ds / df channels count W^T (u - (u . f) f) / (|v| H W).
     feature_maps = _checked(feature_maps, scoring.kind, create_graph)
     _, _, channels, height, width = feature_maps.shape
     if weight.ndim != 2 or weight.shape[1] != channels:

@@ -1,6 +1,6 @@
 """Heads from a feature map to unit features that also give the features before normalisation.
 
-Attention through a ``LinearHead`` needs no inner backward pass, see ``attention.closed_form_maps``. Any other module
+Attention through a ``LinearHead`` needs no inner backward pass, see ``attention.attention_maps``. Any other module
 that maps ``(N, C, H, W)`` to unit vectors ``(N, D)`` serves as a head, too.
 """
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lookalike.base.files import read_json_value, replacing, write_json
+from lookalike.base.files import file_digest, read_json_value, replacing, write_json
 from lookalike.base.text import counted
 from lookalike.workflow.plan.equal_code import leave_unnamed
 from lookalike.workflow.plan.results import CALL
-from lookalike.workflow.running.records import decided_by, digest_of, read_record, record_of, write_sums
+from lookalike.workflow.running.records import decided_by, read_record, record_of, write_sums
 from lookalike.workflow.settings.layers import flat
 
 # What of a scale's results is committed: folders with the endings that are, and single files.
@@ -140,7 +140,7 @@ def _require_recorded(file: Path) -> None:
     record = read_record(file)
     if record is None and UNRECORDED not in file.parts:
         raise ValueError(f"{file} has no record of how it was made. Remove it, and the next call makes it again")
-    if record is not None and record["sha256"] != digest_of(file):
+    if record is not None and record["sha256"] != file_digest(Path(file)):
         raise ValueError(
             f"{file} is not what {record['stage']} left there. Remove it, and the next call makes it again"
         )

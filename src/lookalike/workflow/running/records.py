@@ -7,7 +7,6 @@ digest of every byte: a job refuses to read a file that is not what its record s
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import time
@@ -18,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lookalike.base.files import read_about, read_json, write_json, write_text
+from lookalike.base.files import file_digest, read_about, read_json, write_json, write_text
 from lookalike.workflow.running.machine import device_peak_megabytes, peak_megabytes, used_device
 from lookalike.workflow.settings.layers import settings_digest
 
@@ -95,7 +94,7 @@ def write_sums(folder: Path) -> None:
     Args:
         folder: ``results/reference/<scale>``.
     """
-    write_text(folder / SUMS, "".join(f"{digest_of(folder / name)}  {name}\n" for name in summed(folder)))
+    write_text(folder / SUMS, "".join(f"{file_digest(folder / name)}  {name}\n" for name in summed(folder)))
 
 
 def read_sums(folder: Path) -> dict[str, str]:
@@ -117,12 +116,6 @@ def summed(folder: Path) -> list[str]:
     """Committed files of a scale that have a digest: all but records, which hold digests themselves."""
     files = [path.relative_to(folder) for path in folder.rglob("[!.]*") if path.is_file()]
     return sorted(str(file) for file in files if RECORDS not in file.parts and str(file) != SUMS)
-
-
-def digest_of(path: Path | str) -> str:
-    """SHA-256 of a file's bytes."""
-    with Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 class Recording:
@@ -155,7 +148,7 @@ class Recording:
         for path in outputs:
             record = record_of(path)
             assert record is not None
-            write_json(record, {**facts, "sha256": digest_of(path), "bytes": path.stat().st_size})
+            write_json(record, {**facts, "sha256": file_digest(path), "bytes": path.stat().st_size})
 
 
 def _digests(inputs: Iterable[str]) -> dict[str, str]:
@@ -165,7 +158,7 @@ def _digests(inputs: Iterable[str]) -> dict[str, str]:
         name = os.path.relpath(path)
         if name.startswith("..") or not Path(name).is_file():
             continue  # a file of the package, a folder
-        found[name] = digest_of(name)
+        found[name] = file_digest(Path(name))
         record = read_record(name)
         if record is not None and record["sha256"] != found[name]:
             raise ValueError(

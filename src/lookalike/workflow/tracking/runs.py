@@ -29,7 +29,7 @@ from lookalike.workflow.plan.results import MEASURED, result_pattern
 from lookalike.workflow.plan.timings import seconds, timing_pattern
 from lookalike.workflow.running.records import decided_by, read_record
 from lookalike.workflow.running.versions import commit
-from lookalike.workflow.settings.layers import Tree, canonical
+from lookalike.workflow.settings.layers import Tree, canonical, flat
 from lookalike.workflow.tracking.server import IDENTITY, USER, connect, experiment_of, forgiving, held
 
 FACTS = ("seed", "code", "classes", "data", "weights", "selected_epoch")  # of a model's file or a record
@@ -171,7 +171,7 @@ def send(client: Any, run: Run, there: Sequence[Any], settings: Tree, tags: Mapp
     about = about_model(run.model) or (read_json(run.scores) if run.scores else {})
     known = about | decided_by(run.history or run.scores or run.model)
     facts = {key: known[key] for key in FACTS if key in known}
-    parameters = flat({"train": about.get("settings", {}), **facts, **settings})
+    parameters = parameters_of({"train": about.get("settings", {}), **facts, **settings})
     numbers = {part: run.numbers(part) for part in missing}  # of a file that is broken nothing is sent
     _, ended, took, machine = run.work()
     if made is None:
@@ -216,16 +216,10 @@ def log(
             client.log_batch(run_id, **{kind: values[start : start + AT_ONCE[kind]]})
 
 
-def flat(values: Tree, prefix: str = "") -> dict[str, str]:
+def parameters_of(values: Tree) -> dict[str, str]:
     """Nested settings as MLflow's parameters: dotted keys, values as text."""
-    parameters: dict[str, str] = {}
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            parameters |= flat(value, f"{name}.")
-        else:
-            parameters[name] = value if isinstance(value, str) else canonical(value)
-    return parameters
+    found = {key: value for key, value in flat(values) if value != {}}
+    return {key: value if isinstance(value, str) else canonical(value) for key, value in found.items()}
 
 
 def metric_name(name: str) -> str:

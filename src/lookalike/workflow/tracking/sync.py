@@ -27,10 +27,10 @@ from lookalike.workflow.settings.layers import Tree, merge, settings_digest
 from lookalike.workflow.tracking.runs import (
     Run,
     complete,
-    flat,
     identity_of,
     log,
     metric_name,
+    parameters_of,
     results_folder,
     run_of,
     send,
@@ -195,7 +195,7 @@ def _tag_table(client: Any, plan: Plan, table: str, there: Held) -> str:
     for (recipe, dataset, seed), labels in rows.items():
         for run in there.get((plan.folder, recipe, dataset, str(seed)), [])[:1]:
             outdated = complete(
-                client, run, flat({key: each for key, each in plan.deciding(recipe, dataset).items() if each})
+                client, run, parameters_of({key: each for key, each in plan.deciding(recipe, dataset).items() if each})
             )
             tags = {
                 **_tags(plan, recipe, dataset, seed),

@@ -18,43 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from lookalike.metrics.names import ON_TRAINING
+from lookalike.workflow.report.statistics.cases import Cases
+from lookalike.workflow.report.statistics.crossed import Crossed, Estimate
 from lookalike.workflow.report.statistics.verdict import Verdict
 
 LOOKS = (3, 10, 20)  # seeds at which one may look
 RATES = (0.01, 0.02, 0.02)  # of false verdicts among those decided, at each look: 5 % together
 MARGINS = {"RP": 1.0, "MAP@R": 1.0}  # in percent points; narrower where metrics are smaller
 MARGIN = 2.0  # of all others
-
-
-class Estimated(Protocol):
-    """An estimate from a number of seeds, such as `lookalike.workflow.report.statistics.crossed.Estimate`."""
-
-    @property
-    def mean(self) -> float:
-        """The estimated value."""
-
-    @property
-    def seeds(self) -> int:
-        """Number of seeds."""
-
-    def interval(self, error: float) -> tuple[float, float]:
-        """Ends of an interval that misses the truth with a probability of ``error``; NaN where none is known."""
-
-
-class Comparison(Protocol):
-    """A measurement by seeds: `lookalike.workflow.report.statistics.crossed.Crossed` or
-    `lookalike.workflow.report.statistics.cases.Cases`.
-    """
-
-    @property
-    def seeds(self) -> int:
-        """Number of seeds."""
-
-    def estimate(self, seeds: int | None = None) -> Estimated:
-        """The estimate from the first ``seeds``, or from all."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +62,10 @@ class Decided:
     """Decision on a comparison, of the look that made it or of the last one, and the estimate behind it."""
 
     decision: Decision
-    estimate: Estimated
+    estimate: Estimate | Cases
 
 
-def decide(comparisons: Sequence[Comparison], margins: Sequence[float]) -> list[Decided]:
+def decide(comparisons: Sequence[Crossed | Cases], margins: Sequence[float]) -> list[Decided]:
     """Verdicts on all comparisons after all looks that their seeds allow; a verdict that a look decides stays.
 
     The looks before a comparison's last take as many seeds as `LOOKS` says, the last one all there are: between two
@@ -126,7 +99,7 @@ def decide(comparisons: Sequence[Comparison], margins: Sequence[float]) -> list[
 
 
 def decisions(
-    estimates: Sequence[Estimated], margins: Sequence[float], rate: float, *, others: int = 0, decided: int = 0
+    estimates: Sequence[Estimate | Cases], margins: Sequence[float], rate: float, *, others: int = 0, decided: int = 0
 ) -> list[Decision]:
     """Verdicts of one look.
 
@@ -158,7 +131,7 @@ def decisions(
     return at(rate * max(decided, 1) / max(count, 1))  # at which none is decided
 
 
-def _decision(estimate: Estimated, margin: float, error: float) -> Decision:
+def _decision(estimate: Estimate | Cases, margin: float, error: float) -> Decision:
     low, high = estimate.interval(error)
     if low > 0:
         verdict = Verdict.HIGHER

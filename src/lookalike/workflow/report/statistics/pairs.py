@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit as student_quantile  # scipy.stats takes a second longer to import
 
-from lookalike.workflow.report.statistics.verdict import Verdict
-
 CONFIDENCE = 0.95
 
 
@@ -30,15 +28,6 @@ class Difference:
     low: float
     high: float
     n: int
-
-    @property
-    def verdict(self) -> Verdict:
-        """``higher`` or ``lower`` if the interval leaves zero out, ``equal`` if no pair differs, or ``undecided``."""
-        if self.low > 0:
-            return Verdict.HIGHER
-        if self.high < 0:
-            return Verdict.LOWER
-        return Verdict.EQUAL if self.mean == self.low == self.high == 0 else Verdict.UNDECIDED
 
 
 def of_halves(values: ArrayLike, halves: Sequence[str] = ()) -> tuple[float, float]:
