@@ -14,9 +14,11 @@ RATES = """
 rates:
   trunk: [2.0e-3, 1.0e-2]
   head: [1.1e-3]
+  epochs: 2
+  batches_per_epoch: 1
   rungs:
-    - {epochs: 1, batches_per_epoch: 1, seeds: [100], survivors: 1}
-    - {epochs: 2, batches_per_epoch: 1, seeds: [100, 101]}
+    - {seeds: [100], survivors: 1}
+    - {seeds: [100, 101]}
 """
 TABLE = """
 own_methods:

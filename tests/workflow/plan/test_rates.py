@@ -38,10 +38,9 @@ from trainings import section
 RATES = {
     "trunk": [1e-4, 3e-4, 1e-3],
     "head": [1e-3, 3e-3],
-    "rungs": [
-        {"epochs": 1, "batches_per_epoch": 7, "seeds": [100], "survivors": 2},
-        {"epochs": 2, "batches_per_epoch": 9, "seeds": [100, 101]},
-    ],
+    "epochs": 2,
+    "batches_per_epoch": 9,
+    "rungs": [{"seeds": [100], "survivors": 2}, {"seeds": [100, 101]}],
 }
 CONFIG = {"scale": "mini", "seeds": [0], "archives": "data/archives", "tracking": False}
 OVERLAY = {
@@ -161,11 +160,11 @@ def test_a_sweep_over_lambda_is_tried_at_three_of_its_points_and_others_inherit(
     assert not [recipe for recipe in few if recipe.startswith("contextual_weights")]  # none of its tables or figures
 
 
-def test_a_trial_is_the_recipe_at_the_scale_with_its_rates_and_the_budget_of_its_rung():
+def test_a_trial_is_the_recipe_at_the_scale_with_its_rates_and_the_budget_of_trials():
     plan = Plan(OVERLAY)
     own = plan.deciding("compared_proxy_anchor", "pictures")["train"]
     settings = trial_settings(plan, "compared_proxy_anchor", "pictures")
-    trial = trained_as(settings, Candidate(1e-4, 3e-3, 3.0), plan.rates.rungs[1])
+    trial = trained_as(settings, Candidate(1e-4, 3e-3, 3.0), plan.rates)
     rates = {"trunk": 1e-4, "head": 3e-3, "proxies": 3 * own["optimiser"]["lr"]["proxies"]}
     assert trial["optimiser"]["lr"] == own["optimiser"]["lr"] | rates
     budget = {"epochs": 2, "batches_per_epoch": 9, "evaluate_every": 2, "patience": None, "collapse": None}
@@ -178,15 +177,15 @@ def test_a_trial_is_the_recipe_at_the_scale_with_its_rates_and_the_budget_of_its
 def test_a_trial_has_a_cosine_of_its_own_over_its_own_budget():
     plan = Plan(CONFIG)
     settings = trial_settings(plan, "margin", "figurines_birds")
-    for rung in plan.rates.rungs:
-        train = checked(Train, trained_as(settings, Candidate(1e-4, 3e-3), rung), "trial")
-        assert (train.budget.epochs, train.budget.batches_per_epoch) == (rung.epochs, rung.batches_per_epoch)
-        # The loop tells it the share of the batches that this budget has.
-        batches = rung.epochs * rung.batches_per_epoch
-        shares = [decay(train.schedule, batch // rung.batches_per_epoch, batch / batches) for batch in range(batches)]
-        assert shares[0] == 1.0
-        assert shares == sorted(shares, reverse=True)
-        assert shares[-1] == pytest.approx((math.pi / 2 / batches) ** 2, rel=0.01)
+    train = checked(Train, trained_as(settings, Candidate(1e-4, 3e-3), plan.rates), "trial")
+    epochs, batches = train.budget.epochs, train.budget.batches_per_epoch
+    assert (epochs, batches) == (plan.rates.epochs, plan.rates.batches_per_epoch)
+    # The loop tells it the share of the batches that this budget has.
+    every = epochs * batches
+    shares = [decay(train.schedule, batch // batches, batch / every) for batch in range(every)]
+    assert shares[0] == 1.0
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] == pytest.approx((math.pi / 2 / every) ** 2, rel=0.01)
 
 
 def test_a_scale_that_does_not_say_how_to_search_is_refused():
@@ -451,7 +450,8 @@ def test_a_file_without_a_column_is_named(file, text, first):
         ({**RATES, "trunk": []}, r"rates\.trunk"),
         ({**RATES, "head": [0.0]}, r"rates\.head\.0"),
         ({**RATES, "rungs": RATES["rungs"][:1]}, r"rates\.rungs"),
-        ({**RATES, "rungs": [{"epochs": 1}] * 2}, r"rates\.rungs\.0: 'batches_per_epoch' is a required property"),
+        ({**RATES, "rungs": [{"survivors": 1}] * 2}, r"rates\.rungs\.0: 'seeds' is a required property"),
+        ({**RATES, "epochs": 0}, r"rates\.epochs"),
         (
             {**RATES, "rungs": RATES["rungs"][::-1]},
             r"rates: rungs: no survivors of rung 1 of 2; all but the last",
@@ -460,7 +460,7 @@ def test_a_file_without_a_column_is_named(file, text, first):
             {**RATES, "rungs": RATES["rungs"][:1] * 2},
             r"rates: rungs: unread survivors of rung 2 of 2; all but",
         ),
-        ({"trunk": [1e-3], "head": [1e-3]}, r"rates: 'rungs' is a required property"),
+        ({"trunk": [1e-3], "head": [1e-3]}, r"rates: 'epochs' is a required property"),
     ],
 )
 def test_a_search_that_cannot_be_meant_is_refused(values, said):
@@ -484,7 +484,7 @@ def test_the_least_trials_of_a_kind_are_those_of_a_search_whose_best_lies_within
     while asked := asked_next(scores, design_of(stated), has_own=True):
         for each in asked:
             away = sum(abs(math.log(rate / peak)) for rate, peak in zip(each.candidate[:2], best, strict=True))
-            rung = stated.rungs[each.rung]
-            scores[each] = [-away] * len(rung.seeds)
-            made |= {(each.candidate, rung.epochs, rung.batches_per_epoch, seed) for seed in rung.seeds}
+            seeds = stated.rungs[each.rung].seeds
+            scores[each] = [-away] * len(seeds)
+            made |= {(each.candidate, seed) for seed in seeds}
     assert least_trials(stated) == len(made) == trainings

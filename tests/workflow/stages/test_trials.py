@@ -15,10 +15,9 @@ from trainings import section, write_dataset
 RATES = RateTrials(
     trunk=[1e-3, 1e-2],
     head=[1e-3],
-    rungs=[
-        {"epochs": 1, "batches_per_epoch": 1, "seeds": [7], "survivors": 1},
-        {"epochs": 2, "batches_per_epoch": 1, "seeds": [7, 8]},
-    ],
+    epochs=2,
+    batches_per_epoch=1,
+    rungs=[{"seeds": [7], "survivors": 1}, {"seeds": [8, 9]}],
 )
 SETTINGS = {"budget": {"metrics": ["R@1", "MAP@R"]}, "schedule": {"decay": "cosine"}}
 
@@ -42,11 +41,11 @@ def trained(monkeypatch):
     return done
 
 
-def tried(folder, manifest, code="c", committed=""):
+def tried(folder, manifest, code="c", committed="", rates=RATES):
     """Scores of all trials."""
     output, resume = folder / "trials.csv", folder / ".unfinished"
     files = {"manifest": str(manifest), "root": str(manifest.parent), "output": str(output), "resume": str(resume)}
-    stage.trials(section("proxies", SETTINGS), RATES, training=code, committed=str(committed), **files)
+    stage.trials(section("proxies", SETTINGS), rates, training=code, committed=str(committed), **files)
     return read_scores(output)
 
 
@@ -56,9 +55,8 @@ def test_every_trial_that_is_asked_for_scores_its_last_epoch(tmp_path, manifest,
     reached = [history["MAP@R"] for _, _, history in trained]
     assert [each.iloc[-1] for each in reached] == [score for of_seeds in scores.values() for score in of_seeds]
     assert all(each.iloc[:-1].isna().all() for each in reached)
-    rungs = [(RATES.rungs[each.rung], seed) for each in scores for seed in RATES.rungs[each.rung].seeds]
-    assert [seed for _, seed, _ in trained] == [seed for _, seed in rungs]
-    assert [len(each) for each in reached] == [rung.epochs for rung, _ in rungs]
+    assert [seed for _, seed, _ in trained] == [seed for each in scores for seed in RATES.rungs[each.rung].seeds]
+    assert {len(each) for each in reached} == {RATES.epochs}
     assert {settings.schedule.decay for settings, _, _ in trained} == {"cosine"}
     asked = [each for each, of_seeds in scores.items() for _ in of_seeds]
     for each, (settings, _, _) in zip(asked, trained, strict=True):
@@ -66,6 +64,16 @@ def test_every_trial_that_is_asked_for_scores_its_last_epoch(tmp_path, manifest,
         assert (lr.trunk, lr.head) == each.candidate[:2]
         assert lr.proxies == pytest.approx(1e-2 * each.candidate.own)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trials.csv"]
+
+
+def test_what_a_rung_before_has_trained_is_not_trained_again(tmp_path, manifest, trained):
+    rungs = [{"seeds": [7], "survivors": 1}, {"seeds": [7, 8]}]
+    scores = tried(tmp_path, manifest, rates=RateTrials(**{**RATES.model_dump(), "rungs": rungs}))
+    first = {each.candidate: of_seeds for each, of_seeds in scores.items() if each.rung == 0}
+    again = {each.candidate: of_seeds for each, of_seeds in scores.items() if each.rung == 1}
+    known = again.keys() & first.keys()
+    assert known and [again[each][0] for each in known] == [first[each][0] for each in known]
+    assert len(trained) == len(first) + 2 * len(again) - len(known)
 
 
 def test_a_killed_job_goes_on_where_it_was_and_ends_with_the_same_numbers(tmp_path, manifest, trained, monkeypatch):

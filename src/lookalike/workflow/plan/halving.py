@@ -1,6 +1,6 @@
 """Successive halving: which rates are tried next for a kind of recipe, and which are chosen.
 
-The first rung tries every pair of rates of trunk and head. Each later rung trains the best anew, and longer. All
+The first rung tries every pair of rates of trunk and head, each later one the best with more seeds. All
 candidates of a rung have the same seeds, so that differences between them are paired. The last survivors are tried
 with other rates of proxies or of AVSL's graph; a kind that has neither has the trunk's rate between two levels tried
 instead, so that every kind gets the same number of trials. Where the best lies on an edge, the grid gets another level

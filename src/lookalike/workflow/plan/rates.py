@@ -27,7 +27,7 @@ from lookalike.workflow.settings.files import read_entries
 from lookalike.workflow.settings.layers import Layer, Tree, merge
 from lookalike.workflow.settings.pages import Claim, Figure
 from lookalike.workflow.settings.recipes import Train
-from lookalike.workflow.settings.scales import RateTrials, Rung
+from lookalike.workflow.settings.scales import RateTrials
 
 if TYPE_CHECKING:
     from lookalike.workflow.plan.plan import Plan
@@ -241,11 +241,10 @@ def design_of(rates: RateTrials) -> Design:
 def least_trials(rates: RateTrials) -> int:
     """Trainings of a kind whose best rates lie within the grid at once; a rung makes none that one before has made."""
     candidates = [len(rates.trunk) * len(rates.head), *design_of(rates).survivors]
-    seen: set[tuple[int, int, int]] = set()
+    seen: set[int] = set()
     trainings = candidates[-1] * len(OWN) * len(rates.rungs[-1].seeds)  # the last rung's vary in a third rate
     for count, rung in zip(candidates, rates.rungs, strict=True):
-        wanted = {(rung.epochs, rung.batches_per_epoch, seed) for seed in rung.seeds}
-        trainings, seen = trainings + count * len(wanted - seen), seen | wanted
+        trainings, seen = trainings + count * len({*rung.seeds} - seen), seen | {*rung.seeds}
     return trainings
 
 
@@ -284,17 +283,17 @@ def trial_settings(plan: Plan, recipe: str, dataset: str) -> Tree:
     return merge(train, {"budget": {"patience": None, "collapse": None, "metrics": ["R@1", METRIC]}})
 
 
-def trained_as(settings: Tree, candidate: Candidate, rung: Rung) -> Tree:
+def trained_as(settings: Tree, candidate: Candidate, rates: RateTrials) -> Tree:
     """Section ``train`` of one trial, which is measured after its last epoch alone.
 
     Args:
         settings: as `trial_settings` gives them.
         candidate: its rates.
-        rung: its budget.
+        rates: key ``rates`` of the scale, with the budget of all trials.
     """
-    budget = {"epochs": rung.epochs, "batches_per_epoch": rung.batches_per_epoch, "evaluate_every": rung.epochs}
-    rates = _laid(candidate, part_of(settings["optimiser"], "lr").get("proxies"))
-    return merge(settings, {"budget": budget, "optimiser": {"lr": rates}})
+    budget = {"epochs": rates.epochs, "batches_per_epoch": rates.batches_per_epoch, "evaluate_every": rates.epochs}
+    lr = _laid(candidate, part_of(settings["optimiser"], "lr").get("proxies"))
+    return merge(settings, {"budget": budget, "optimiser": {"lr": lr}})
 
 
 def choose(kinds: Sequence[Tried], scores: Sequence[Scores], design: Design) -> pd.DataFrame:

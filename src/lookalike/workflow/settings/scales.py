@@ -13,12 +13,8 @@ Halves = Literal["fixed", "crossed"]
 
 
 class Rung(Model):
-    """Trials of the same length, each trained anew with a decay of its own."""
+    """Trials with the same seeds."""
 
-    epochs: Count
-    """Length of a trial."""
-    batches_per_epoch: Count
-    """Batches of each of them."""
     seeds: SomeUnique[Natural]
     """Of each trial, the same for all; others than those that tables report."""
     survivors: Count | None = None
@@ -32,6 +28,10 @@ class RateTrials(Model):
     """Levels of its rate."""
     head: SomeUnique[Positive]
     """Levels of the rate of the new layers, each tried with each of the trunk's."""
+    epochs: Count
+    """Length of every trial: what suits a long training does not show within a short one."""
+    batches_per_epoch: Count
+    """Batches of each epoch."""
     rungs: Annotated[list[Rung], Field(min_length=2)]
     """The first tries the whole grid."""
     train: TrainPart = {}

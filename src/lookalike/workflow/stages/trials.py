@@ -82,10 +82,9 @@ def trials(
     made: dict[Asked, list[str]] = {}
     while asked := asked_next(scores, design_of(rates), has_own=has_part(settings, "proxies")):
         for number, each in enumerate(asked, start=1):
-            rung = rates.rungs[each.rung]
-            trial = checked(Train, trained_as(settings.dump(), each.candidate, rung), "trial")
+            trial = checked(Train, trained_as(settings.dump(), each.candidate, rates), "trial")
             scores[each], made[each] = [], []
-            for seed in rung.seeds:
+            for seed in rates.rungs[each.rung].seeds:
                 print(f"rung {each.rung}, trial {number} of {len(asked)}, seed {seed}: {_words(each.candidate)}")
                 digest = settings_digest([trial.dump(), seed, *made_by])
                 if digest not in known:
