@@ -80,11 +80,14 @@ def test_each_rung_tries_the_best_of_the_one_before_and_the_best_of_the_last_is_
     for rung, kept in enumerate(DESIGN.survivors):
         mean = {each: sum(scores[Asked(rung, each)]) / len(SEEDS[rung]) for each in candidates}
         candidates = [each for each in candidates if sum(other > mean[each] for other in mean.values()) < kept]
-    candidates += [each._replace(own=own) for each in candidates for own in (0.333, 3.0)]
+    pairs = {each[:2] for each in candidates}
+    candidates = [asked.candidate for asked in scores if asked.rung == 2 and asked.candidate[:2] in pairs]
+    assert len(candidates) >= 3 * len(pairs)
     best = max(candidates, key=lambda each: sum(scores[Asked(2, each)]))
 
     def on_edge(each):
-        return each.trunk in (min(trunk), max(trunk)) or each.head in (min(head), max(head))
+        tried = [other.own for other in candidates if other[:2] == each[:2]]
+        return any(rate in (min(of), max(of)) for rate, of in zip(each, (trunk, head, tried), strict=True))
 
     within = sorted((each for each in candidates if not on_edge(each)), key=lambda each: sum(scores[Asked(2, each)]))
     if within and is_tied(scores[Asked(2, best)], scores[Asked(2, within[-1])]):
@@ -139,6 +142,25 @@ def test_a_rate_with_one_level_has_no_edge():
 def test_rates_of_its_own_are_chosen_where_they_are_better():
     scores, _ = search(peak(1e-4, 3e-3, own=4.0))
     assert chosen(scores, DESIGN, has_own=True).candidate == Candidate(1e-4, 3e-3, 3.0)
+
+
+def test_a_rate_of_its_own_has_two_levels_more_and_then_the_choice_reads_edge():
+    scores, rounds = search(peak(1e-4, 3e-3, own=0.111))
+    assert rounds[-2:] == [[Asked(2, Candidate(1e-4, 3e-3, own))] for own in (0.111, 0.037)]
+    assert chosen(scores, DESIGN, has_own=True) == Choice(Candidate(1e-4, 3e-3, 0.111), on_edge=False)
+    scores, rounds = search(peak(1e-4, 3e-3, own=100.0))
+    assert rounds[-2:] == [[Asked(2, Candidate(1e-4, 3e-3, own))] for own in (9.0, 27.0)]
+    assert chosen(scores, DESIGN, has_own=True) == Choice(Candidate(1e-4, 3e-3, 27.0), on_edge=True)
+
+
+def test_a_rate_of_its_own_that_is_as_good_within_is_not_tried_beyond():
+    def score(candidate, seed):
+        ahead = (candidate.own == 0.333) * 0.03 * (seed - 0.9)  # by less than its standard error
+        return peak(1e-4, 3e-3)(candidate._replace(own=1.0), seed) + ahead
+
+    scores, rounds = search(score)
+    assert len(rounds[-1]) == 4
+    assert chosen(scores, DESIGN, has_own=True).candidate == Candidate(1e-4, 3e-3)
 
 
 def with_noise(scores, noise, best=BEST, other=NEXT):

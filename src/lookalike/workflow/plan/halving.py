@@ -70,7 +70,11 @@ def asked_next(scores: Scores, design: Design, *, has_own: bool) -> list[Asked]:
             return missing
         if beyond := _beyond(surviving(scores, rung, candidates, 1)[0], levels, design):
             return _missing(scores, 0, beyond)
-    return _missing(scores, len(design.survivors), _varied(candidates, has_own=has_own))
+    last = len(design.survivors)
+    if missing := _missing(scores, last, _varied(candidates, has_own=has_own)):
+        return missing
+    compared = _compared(scores, last, candidates, has_own=has_own)
+    return _missing(scores, last, _beyond_own(_choice(scores, last, compared, levels).candidate, compared))
 
 
 def chosen(scores: Scores, design: Design, *, has_own: bool, twin: Candidate | None = None) -> Choice:
@@ -93,14 +97,7 @@ def chosen(scores: Scores, design: Design, *, has_own: bool, twin: Candidate | N
     candidates = [Candidate(*pair) for pair in product(*levels)]
     for rung, kept in enumerate(design.survivors):
         candidates = surviving(scores, rung, candidates, kept)
-    candidates += _varied(candidates, has_own=has_own)
-    (best,) = surviving(scores, last, candidates, 1)
-    of_twin = [each for each in candidates if twin is not None and each[:2] == twin[:2]]
-    for alike in (of_twin, [each for each in candidates if not _is_on_edge(each, levels)]):
-        for other in surviving(scores, last, alike, 1):
-            if is_tied(scores[Asked(last, best)], scores[Asked(last, other)]):
-                return Choice(other, _is_on_edge(other, levels))
-    return Choice(best, _is_on_edge(best, levels))
+    return _choice(scores, last, _compared(scores, last, candidates, has_own=has_own), levels, twin)
 
 
 def surviving(scores: Scores, rung: int, candidates: Iterable[Candidate], kept: int) -> list[Candidate]:
@@ -133,8 +130,36 @@ def _ends(rate: float, levels: Sequence[float]) -> bool:
     return len(levels) > 1 and not levels[0] < rate < levels[-1]
 
 
-def _is_on_edge(candidate: Candidate, levels: tuple[list[float], list[float]]) -> bool:
-    return any(_ends(rate, of_part) for rate, of_part in zip(candidate[:2], levels, strict=True))
+def _own_levels(pair: Candidate, compared: Iterable[Candidate]) -> list[float]:
+    return sorted(each.own for each in compared if each[:2] == pair[:2])
+
+
+def _compared(scores: Scores, last: int, survivors: list[Candidate], *, has_own: bool) -> list[Candidate]:
+    """All candidates of the last rung: its survivors, and these with other rates."""
+    pairs = {each[:2] for each in survivors}
+    others = dict.fromkeys(_varied(survivors, has_own=has_own))
+    others |= dict.fromkeys(each for rung, each in scores if rung == last and each.own != 1 and each[:2] in pairs)
+    return [*survivors, *others]
+
+
+def _choice(
+    scores: Scores,
+    last: int,
+    compared: Sequence[Candidate],
+    levels: tuple[list[float], list[float]],
+    twin: Candidate | None = None,
+) -> Choice:
+    def on_edge(each: Candidate) -> bool:
+        tried = (*levels, _own_levels(each, compared))
+        return any(_ends(rate, of_part) for rate, of_part in zip(each, tried, strict=True))
+
+    (best,) = surviving(scores, last, compared, 1)
+    of_twin = [each for each in compared if twin is not None and each[:2] == twin[:2]]
+    for alike in (of_twin, [each for each in compared if not on_edge(each)]):
+        for other in surviving(scores, last, alike, 1):
+            if is_tied(scores[Asked(last, best)], scores[Asked(last, other)]):
+                return Choice(other, on_edge(other))
+    return Choice(best, on_edge(best))
 
 
 def _beyond(best: Candidate, levels: tuple[list[float], list[float]], design: Design) -> list[Candidate]:
@@ -145,6 +170,13 @@ def _beyond(best: Candidate, levels: tuple[list[float], list[float]], design: De
     if _ends(best.head, head) and len(head) < len(design.head) + EXTENSIONS:
         return [Candidate(each, _next(best.head, head)) for each in trunk]
     return []
+
+
+def _beyond_own(best: Candidate, compared: Iterable[Candidate]) -> list[Candidate]:
+    """The same pair with another rate of its own, where the best has the last one that was tried."""
+    levels = _own_levels(best, compared)
+    wanted = _ends(best.own, levels) and len(levels) < 1 + len(OWN) + EXTENSIONS
+    return [best._replace(own=_next(best.own, levels))] if wanted else []
 
 
 def _next(end: float, levels: Sequence[float]) -> float:
