@@ -150,7 +150,12 @@ class Names:
         require_known(f"{name}, row of {table}", label, [row.label for row in plan.table(table).rows])
         # A table of whatever data a call has may hold rows that cannot run on all of them.
         asked = Plan({**self._config, "only": [_dataset(plan, dataset, name)]}) if dataset else plan
-        runs = asked.runs_of(table)
+        try:
+            runs = asked.runs_of(table)
+        except ValueError as error:
+            if dataset:
+                raise
+            raise ValueError(f"{error}; a name with one data set is {name}@{next(iter(plan.datasets))}") from None
         runs = runs[runs["label"] == label][["recipe", "dataset"]].drop_duplicates()
         if runs.empty:
             where = f"data other than {dataset}" if dataset else "no data"
