@@ -96,8 +96,11 @@ def require_new_folder(where: str, folder: Path) -> None:
     Raises:
         ValueError: naming it.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{where} {folder}: {'holds files' if folder.is_dir() else 'is a file'}; name a new folder")
+    kind = "is a link" if folder.is_symlink() else "is where you are" if folder.resolve() == folder.cwd() else ""
+    if not kind and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        kind = "holds files" if folder.is_dir() else "is a file"
+    if kind:
+        raise ValueError(f"{where} {folder}: {kind}; name a new folder")
 
 
 def require_positive(name: str, value: float) -> None:

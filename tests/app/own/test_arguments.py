@@ -15,13 +15,13 @@ from projects import ROOT
 
 # Every line in one process: what a line imports, a later one would not be blamed for, so torch cannot be had at all.
 RUN = """
-import sys
+import shlex, sys
 for name in ("torch", "torchvision"):
     sys.modules[name] = None
 from lookalike.app.command import main
 for line in sys.stdin.read().splitlines():
     try:
-        status = main(line.split())
+        status = main(shlex.split(line))
     except SystemExit as ended:
         status = ended.code
     print("status", status, flush=True)
@@ -36,7 +36,11 @@ LINES = [
     ("search untrained:resnet18 pictures --out found.pdf", "--out found.pdf: the page is an .html file"),
     ("search untrained:resnet18 pictures --in nowhere", "--in nowhere: no such folder"),
     ("search untrained:resnet18 pictures --in query.jpg", "--in query.jpg: not a folder"),
-    ("search untrained:resnet18 pictures --size 0", "--size 0: pictures have a side of at least 1 pixel"),
+    ("search untrained:resnet18 pictures --size 0", "--size 0: pictures have a side of 1 to 4096 pixels"),
+    ("search untrained:resnet18 pictures --size 5000", "--size 5000: pictures have a side of 1 to 4096 pixels"),
+    ("search untrained:resnet18 pictures --scale ci", "--scale and --configfile are of RECIPE@DATASET; untrained:"),
+    ("search untrained:resnet18 pictures --in ''", "an empty path names no file or folder"),
+    ("search untrained:resnet18 pictures --index ''", "argument --index: an empty path names no file or folder"),
     ("search untrained:resnet18 pictures --tpo 3", "option: unknown '--tpo', did you mean '--top'?"),
     ("search untrained:resnet18 pictures more", "'more' is more than is asked for; `lookalike search --help`"),
     ("search untrained:resnet18", "lookalike search: the following arguments are required: QUERY"),
@@ -57,10 +61,13 @@ LINES = [
     ("explain untrained:resnet18 query.jpg nowhere.jpg", "nowhere.jpg: no such picture"),
     ("explain untrained:resnet18 query.jpg pictures", "pictures: a folder, no picture"),
     ("explain untrained:resnet18 query.jpg query.jpg --negative nowhere.jpg", "nowhere.jpg: no such picture"),
+    ("explain untrained:resnet18 query.jpg query.jpg --negative ''", "an empty path names no file or folder"),
     ("explain untrained:resnet18 query.jpg query.jpg --method saliency", "--method: unknown 'saliency'"),
     ("explain untrained:resnet18 query.jpg query.jpg --out query.jpg", "--out query.jpg: is a file; it must be a"),
     ("export untrained:resnet18 --to pictures", "--to pictures: holds files; name a new folder"),
     ("export untrained:resnet18 --to query.jpg", "--to query.jpg: is a file; name a new folder"),
+    ("export untrained:resnet18 --to .", "--to .: is where you are; name a new folder"),
+    ("export untrained:resnet18 --to link", "--to link: is a link; name a new folder"),
     ("export untrained:resnet18 --to new --in nowhere", "--in nowhere: no such folder"),
     ("export untrained:resnet18", "lookalike export: the following arguments are required: --to"),
     ("serve nowhere", "nowhere: no such folder"),
@@ -74,13 +81,14 @@ LINES = [
     ("fit pictures --out new.safetensors --map rcaa", "--map: unknown 'rcaa', did you mean 'rca'?"),
     ("fit pictures --out new.safetensors --shrinkage 1.5", "--shrinkage 1.5: is outside [0, 1]"),
     ("fit pictures --out new.safetensors --dim 0", "--dim 0: an embedding has at least one number"),
-    ("fit pictures --out new.safetensors --size 0", "--size 0: pictures have a side of at least 1 pixel"),
+    ("fit pictures --out new.safetensors --size 0", "--size 0: pictures have a side of 1 to 4096 pixels"),
     ("fit pictures --out new.safetensors --network resnet18=nowhere.pth", "there is no file nowhere.pth"),
     ("recommend pictures --hours 0", "--hours 0: it takes time above 0"),
     ("recommend pictures --hours nan", "--hours nan: it takes time above 0"),
     ("recommend pictures --hours inf", "--hours inf: it takes time above 0, and an end"),
     ("recommend pictures --cores 0", "--cores 0: at least 1 is needed"),
-    ("recommend pictures --size 0", "--size 0: pictures have a side of at least 1 pixel"),
+    ("recommend pictures --size 0", "--size 0: pictures have a side of 1 to 4096 pixels"),
+    ("recommend pictures --size 7", "--size 7: trainings see at least 8 pixels"),
     ("recommend pictures --weights resnet18", "--weights resnet18: is NAME=FILE"),
     ("recommend pictures --weights resnet18=nowhere.pth", "resnet18=nowhere.pth: there is no file nowhere.pth"),
     ("recommend pictures --out page.txt", "--out page.txt: the page is an .html file"),
@@ -90,6 +98,10 @@ LINES = [
     ("recommend https://example.org/birds", "https://example.org/birds: is an address"),
     ("serch untrained:resnet18 query.jpg", "command: unknown 'serch', did you mean 'search'?"),
     ("data stauts", "lookalike data: command: unknown 'stauts', did you mean 'status'?"),
+    ("data verify cub --data nowhere", "--data nowhere: no such folder"),
+    ("data status cub --archives query.jpg", "--archives query.jpg: not a folder"),
+    ("show @figurines_birds", "'@figurines_birds': names no recipe; RECIPE@figurines_birds does"),
+    ("verify results/benchmarks", "results/benchmarks is written where it is committed; `git status` tells"),
     ("compare a b --checkpoint lsat", "lookalike compare: --checkpoint: unknown 'lsat', did you mean 'last'?"),
 ]  # fmt: skip
 
@@ -101,6 +113,8 @@ def answers(tmp_path_factory):
     write_pictures(folder / "pictures", 8)
     (folder / "query.jpg").write_bytes(b"")
     (folder / "weights.pth").write_bytes(b"")
+    (folder / "results" / "benchmarks").mkdir(parents=True)
+    (folder / "link").symlink_to(folder / "elsewhere")
     for part in ("params", "workflow", "Snakefile"):  # what makes a folder a project's
         (folder / part).symlink_to(ROOT / part)
     lines = "\n".join(line for line, _ in LINES)

@@ -37,8 +37,10 @@ def test_an_untrained_network_is_averaged_and_seen_at_its_own_size(tiny):
 
 def test_another_size_keeps_the_proportion_of_crop_and_picture(tiny):
     assert open_model(f"untrained:tiny={tiny[0]}", size_px=112).view == View(resize_px=128, crop_px=112)
-    with pytest.raises(ValueError, match="size 0 px: images have a side of at least 1"):
+    with pytest.raises(ValueError, match="size 0 px: images have a side of 1 to 4096"):
         open_model(f"untrained:tiny={tiny[0]}", size_px=0)
+    with pytest.raises(ValueError, match=r"^size 16 px: the network takes no such image \(.*\)$"):
+        open_model("untrained:squeezenet1_1", size_px=16)
 
 
 def test_a_finished_training_is_what_load_and_transform_of_give(tmp_path):

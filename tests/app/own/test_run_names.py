@@ -55,7 +55,9 @@ def test_a_row_of_a_table_that_the_call_does_not_make_is_known(results):
 
 def test_a_row_on_one_data_set_is_known_where_its_table_cannot_run_on_another(results):
     assert found("comparison:Margin-AVSL@figurines_birds") == [("compared_margin_avsl", "figurines_birds", 0)]
-    with pytest.raises(ValueError, match=r"on figurines_people.*reads squares.*; a name .* comparison:Margin-AVSL@figurines_birds$"):
+    with pytest.raises(
+        ValueError, match=r"on figurines_people.*reads squares.*; a name .* comparison:Margin-AVSL@figurines_birds$"
+    ):
         found("comparison:Margin-AVSL")
 
 

@@ -29,6 +29,7 @@ FORMS = f"{TRAINING}, or {UNTRAINED}NAME[=FILE]"
 # As `lookalike.app.own.search` and `lookalike.explanations.choice` have them, which import torch.
 WAYS = ("cosine", "structure", "graph")
 METHODS = ("activation", "structure", "attention", "gradient", "class_agnostic", "graph")
+LEAST_PX, MOST_PX = 8, 4096  # side of images: the least of recipes, and one that no memory holds many of
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt")  # endings of files that torch writes
 _EXAMPLE = "is NAME=FILE, such as squeezenet1_1=weights/squeezenet1_1.pth"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -54,9 +55,9 @@ def add_commands(groups: Any) -> None:
     search.add_argument("--in", dest="folder", help="folder that is searched (the query's own)")
     search.add_argument("--top", type=int, default=10, help="pictures per query (10)")
     search.add_argument("--by", help="cosine, structure (DIML), graph (AVSL); the model's own if left out")
-    search.add_argument("--out", type=Path, metavar="PAGE.html", help="page with the pictures and why they match")
+    search.add_argument("--out", type=path_of, metavar="PAGE.html", help="page with the pictures and why they match")
     search.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    search.add_argument("--index", type=Path, metavar="FOLDER", help="where the index is kept (data/indexes)")
+    search.add_argument("--index", type=path_of, metavar="FOLDER", help="where the index is kept (data/indexes)")
     search.set_defaults(run=_on_search)
     text = "why two pictures look alike, or why one is closer than another"
     explain = groups.add_parser(
@@ -68,7 +69,7 @@ def add_commands(groups: Any) -> None:
     explain.add_argument("model", metavar="RUN", help="the model that sees the pictures")
     explain.add_argument("pictures", nargs="+", metavar="PICTURE", help="query and match")
     explain.add_argument("--negative", metavar="PICTURE", help="what the match is closer than")
-    explain.add_argument("--out", type=Path, metavar="FOLDER", help="for explanation.png and explanation.json")
+    explain.add_argument("--out", type=path_of, metavar="FOLDER", help="for explanation.png and explanation.json")
     explain.set_defaults(run=_on_explain)
     text = "a model as weights, ONNX, preprocessing and an index of a folder, for programs without lookalike"
     export = groups.add_parser(
@@ -78,9 +79,9 @@ def add_commands(groups: Any) -> None:
         example="lookalike export untrained:squeezenet1_1 --in groceries: --to service",
     )
     export.add_argument("model", metavar="RUN", help="the model that is written")
-    export.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new folder")
+    export.add_argument("--to", required=True, type=path_of, metavar="FOLDER", help="a new folder")
     export.add_argument("--in", dest="folder", help="pictures of the index; AVSL's weights are fixed by them")
-    export.add_argument("--index", type=Path, metavar="FOLDER", help="where indexes are kept (data/indexes)")
+    export.add_argument("--index", type=path_of, metavar="FOLDER", help="where indexes are kept (data/indexes)")
     export.set_defaults(run=_on_export)
     text = "a page in the browser that searches a folder: matches with reasons, copies, outliers; the same as JSON"
     serve = groups.add_parser("serve", help=text, description=f"{text}. {means}", example="lookalike serve groceries:")
@@ -91,7 +92,7 @@ def add_commands(groups: Any) -> None:
     serve.add_argument("--by", help="cosine, structure (DIML), graph (AVSL), of the first model (its own)")
     serve.add_argument("--host", default="127.0.0.1", help="address; one that others reach has a token (127.0.0.1)")
     serve.add_argument("--port", type=int, default=8765, help="0 for a free one (8765)")
-    serve.add_argument("--index", type=Path, metavar="FOLDER", help="where indexes are kept (data/indexes)")
+    serve.add_argument("--index", type=path_of, metavar="FOLDER", help="where indexes are kept (data/indexes)")
     serve.set_defaults(run=_on_serve)
     text = "a network fitted to the classes of a folder in one pass, without training, as a file that a RUN may be"
     means = "Its embeddings are divided by what varies within classes (rca), or by all that varies (whitening)."
@@ -105,7 +106,7 @@ def add_commands(groups: Any) -> None:
     fit.add_argument(
         "--network", metavar="NAME[=FILE]", default="squeezenet1_1", help="of torchvision or timm (squeezenet1_1)"
     )
-    fit.add_argument("--out", required=True, type=Path, metavar="MODEL.safetensors", help="a new file")
+    fit.add_argument("--out", required=True, type=path_of, metavar="MODEL.safetensors", help="a new file")
     fit.add_argument("--map", default="rca", help="rca, or whitening, which needs no classes (rca)")
     fit.add_argument("--shrinkage", type=float, metavar="S", help="from 0 to 1 (chosen by the pictures)")
     fit.add_argument("--dim", type=int, metavar="N", help="numbers of an embedding (as many as the network gives)")
@@ -120,7 +121,7 @@ def add_commands(groups: Any) -> None:
             "--size", type=int, metavar="PX", help="side of the images (as in training; untrained 224, of timm its own)"
         )
         action.add_argument("--scale", help="of RECIPE@DATASET, a name in params/scales (scale of params/config.yaml)")
-        action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
+        action.add_argument("--configfile", type=path_of, action="append", default=[], help=OVERLAY)
     text = "which method to take for a folder of pictures with a folder per class, measured on classes held out"
     means = "A call that was stopped goes on when the same line is typed again."
     recommend = groups.add_parser(
@@ -142,7 +143,9 @@ def add_commands(groups: Any) -> None:
     )
     recommend.add_argument("--size", type=int, metavar="PX", help="side of the images (128, with a GPU 224)")
     recommend.add_argument("--cores", type=int, metavar="N", help="that are used (all)")
-    recommend.add_argument("--out", type=Path, metavar="PAGE.html", help="page, with JSON beside it (below results/)")
+    recommend.add_argument(
+        "--out", type=path_of, metavar="PAGE.html", help="page, with JSON beside it (below results/)"
+    )
     recommend.set_defaults(run=_on_recommend)
 
 
@@ -179,7 +182,8 @@ def _on_explain(options: argparse.Namespace) -> int:
     name = _model(options)
     if len(options.pictures) != 2:
         raise ValueError(f"PICTURE: two are explained, query and match, behind the RUN; {len(options.pictures)} given")
-    pictures = [on_disk(each) for each in (*options.pictures, *filter(None, [options.negative]))]
+    negative = [] if options.negative is None else [options.negative]
+    pictures = [on_disk(each) for each in (*options.pictures, *negative)]
     for picture in pictures:
         if not picture.is_file():
             raise ValueError(f"{picture}: {'a folder, no picture' if picture.is_dir() else 'no such picture'}")
@@ -284,6 +288,8 @@ def _model(options: argparse.Namespace, given: str | None = None) -> str:
 
         return str(Names(options.scale, options.configfile).model_file(name))
     check_model(name, runs=True)
+    if options.scale is not None or options.configfile:
+        raise ValueError(f"--scale and --configfile are of RECIPE@DATASET; {name} has neither")
     return name
 
 
@@ -319,12 +325,25 @@ def _check_page(out: Path | None, instead: str) -> None:
         raise ValueError(f"--out {out}: the page is an .html file; {instead}")
 
 
+def path_of(text: str) -> Path:
+    """A path, but no empty one: an unset variable of a shell would mean the folder where one is.
+
+    Raises:
+        argparse.ArgumentTypeError: for an empty one.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("an empty path names no file or folder")
+    return Path(text)
+
+
 def on_disk(text: str | Path) -> Path:
     """A path as it was typed; behind `GROCERIES` one of the photographs that come with the package.
 
     Raises:
         ValueError: for an address, of which a path would lose a slash.
     """
+    if not str(text):
+        raise ValueError("an empty path names no file or folder")
     if _ADDRESS.match(str(text)):
         raise ValueError(f"{text}: is an address; files are read from the disk, download it first")
     if str(text).startswith(GROCERIES):
@@ -396,13 +415,13 @@ def check_model(name: str, *, runs: bool = False) -> None:
 
 
 def check_size(size_px: int | None) -> None:
-    """Refuse a side of pictures that has no pixel.
+    """Refuse a side of pictures that has no pixel, or takes all memory.
 
     Raises:
         ValueError: naming it.
     """
-    if size_px is not None and size_px < 1:
-        raise ValueError(f"--size {size_px}: pictures have a side of at least 1 pixel")
+    if size_px is not None and not 1 <= size_px <= MOST_PX:
+        raise ValueError(f"--size {size_px}: pictures have a side of 1 to {MOST_PX} pixels")
 
 
 def check_request(*, hours: float, weights: Sequence[str], size_px: int | None, cores: int | None) -> None:
@@ -416,5 +435,7 @@ def check_request(*, hours: float, weights: Sequence[str], size_px: int | None, 
     if cores is not None and cores < 1:
         raise ValueError(f"--cores {cores}: at least 1 is needed")
     check_size(size_px)
+    if size_px is not None and size_px < LEAST_PX:
+        raise ValueError(f"--size {size_px}: trainings see at least {LEAST_PX} pixels")
     for each in weights:
         given_weights(each)

@@ -138,6 +138,8 @@ def print_fit(
     """
     start = time.monotonic()
     fitted = fitted_model(model, folder, kind=kind, shrinkage=shrinkage, dim=dim)
+    if out.exists():  # by now
+        raise ValueError(f"--out {out}: is there already; name a new one")
     write_model(fitted, out, model=model.name, fit=kind)
     tell_passed_over(fitted.passed_over)
     of_classes = f" of {counted(fitted.classes, 'class')}" if fitted.classes else ""

@@ -17,9 +17,10 @@ from PIL import Image
 from torch import Tensor, nn
 from torchvision import models
 
-from lookalike.app.own.arguments import SHIPPED, UNTRAINED, check_model, weights_of
+from lookalike.app.own.arguments import MOST_PX, SHIPPED, UNTRAINED, check_model, weights_of
 from lookalike.base.checks import require_known
 from lookalike.base.files import file_digest
+from lookalike.base.text import one_line
 from lookalike.metrics.names import REPORTED
 from lookalike.models.backbones import BACKBONES, LITE0, build_network
 from lookalike.models.embedder import Embedder
@@ -72,8 +73,8 @@ def open_model(name: str, *, size_px: int | None = None, checkpoint: str = REPOR
         ValueError: for a name of another form, a file that is no training's or was written by older code, a network
             that neither library has, weights that do not fit it, or a size that it does not take.
     """
-    if size_px is not None and size_px < 1:
-        raise ValueError(f"size {size_px} px: images have a side of at least 1")
+    if size_px is not None and not 1 <= size_px <= MOST_PX:
+        raise ValueError(f"size {size_px} px: images have a side of 1 to {MOST_PX}")
     check_model(name)
     if name.startswith(UNTRAINED):
         network, digest, view, backbone = _untrained(name.removeprefix(UNTRAINED))
@@ -136,9 +137,11 @@ def _square(resize_px: int, crop_px: int) -> View:
 
 @torch.no_grad()
 def _check_size(network: nn.Module, size_px: int) -> None:
-    """Refuse a side that a network of timm does not take before any picture is read."""
-    if isinstance(getattr(network, "trunk", None), TimmTrunk):
+    """Refuse a side that a network does not take before any picture is read."""
+    try:
         network(torch.zeros(1, 3, size_px, size_px))
+    except RuntimeError as error:
+        raise ValueError(f"size {size_px} px: the network takes no such image ({one_line(str(error))})") from None
 
 
 @torch.no_grad()

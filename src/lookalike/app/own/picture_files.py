@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lookalike.app.own.models import OpenModel
 from lookalike.base.files import state_of
-from lookalike.base.text import printable
+from lookalike.base.text import one_line, printable
 from lookalike.workflow.data.junk import is_image, is_junk
 from lookalike.workflow.data.pictures import read_picture
 
@@ -74,7 +74,7 @@ def tell_passed_over(lines: Sequence[str]) -> None:
     """
     more = [f"{len(lines) - TOLD:,} more"] if len(lines) > TOLD else []
     for line in [*lines[:TOLD], *more]:
-        print(printable(f"lookalike: passed over {line}"), file=sys.stderr)
+        print(printable(one_line(f"lookalike: passed over {line}")), file=sys.stderr)
 
 
 def read_image(model: OpenModel, path: Path) -> Tensor:

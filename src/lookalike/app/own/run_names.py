@@ -191,7 +191,7 @@ def _configuration(scale: str, folder: Path | None) -> Tree:
 def _parts(name: str) -> tuple[str, str, list[int]]:
     """The name before ``@``, the data set after it, and the seed after ``#`` if there is one."""
     rest, mark, seed = name.partition("#")
-    if mark and not seed.isdigit():
+    if mark and not seed.isdecimal():
         raise ValueError(f"{name}: {seed!r} after # is no seed; a name is {FORMS}")
     first, _, dataset = rest.partition("@")
     return first, dataset, [int(seed)] if mark else []
