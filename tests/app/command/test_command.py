@@ -364,3 +364,12 @@ def test_a_reader_that_has_seen_enough_is_no_fault_and_a_full_disk_is_one_line()
         )
     assert (ended.returncode, ended.stderr) == (1, "")
     assert (told.returncode, told.stderr) == (2, f"lookalike: the system: {os.strerror(errno.ENOSPC)}\n")
+
+
+def test_a_stopped_command_says_so_in_one_line(monkeypatch, capsys):
+    def stopped(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lookalike.app.command._run", stopped)
+    assert main(["data", "status"]) == 130
+    assert capsys.readouterr().err == "lookalike: stopped\n"

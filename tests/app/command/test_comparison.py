@@ -74,7 +74,16 @@ def test_two_runs_are_printed_with_what_differs(results, capsys):
     assert "margin_diml@figurines_vehicles#0 is not finished" in printed.err
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"best": {}}', '{"last": {"R@1": "x"}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        '{"best": {}}',
+        '{"last": {}}',
+        *(f'{{"last": {{"R@1": {each}}}}}' for each in ('"x"', '"nan"', "NaN", "true")),
+    ],
+)
 def test_a_seed_that_cannot_be_read_is_left_out_by_name(results, capsys, content):
     (results / "metrics/margin/figurines_birds/seed1.json").write_text(content)
     assert main(["compare", "margin@figurines_birds", "margin_diml@figurines_birds"]) == 1
@@ -110,3 +119,10 @@ def test_metrics_that_one_side_lacks_are_named_and_cut_offs_stand_in_order(resul
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines if line and line[0].startswith("R@")] == ["R@2", "R@10"]
     assert ["only", "A:", "mAP"] in lines
+
+
+def test_metrics_that_not_every_seed_has_are_named(results, capsys):
+    path = results / "metrics/margin/figurines_birds/seed1.json"
+    write_json(path, {"best": {"R@1": 0.6}, "last": {"R@1": 0.6}})
+    assert main(["compare", "margin@figurines_birds", "margin_diml@figurines_birds"]) == 0
+    assert "  left out, as not every seed has it: MAP@R\n" in capsys.readouterr().out

@@ -63,6 +63,8 @@ def test_each_form_of_a_name_is_taken_and_no_other_word():
         ("dataset", "cub", "dataset 'cub': there is a dataset cub already"),
         ("loss", "MyLoss", "'MyLoss' is no name for a loss: small letters, digits and underscores, such as my_loss"),
         ("loss", "class", "'class' is no name for a loss"),
+        ("loss", "true", "'true' is no name for a loss"),
+        ("method", "null", "'null' is no name for a method"),
         ("loss", "../up", "'../up' is no name for a loss"),
         ("loss", "proxy", "src/lookalike/losses/proxy.py exists already; another name would be right"),
         ("los", "x", "unknown 'los', did you mean 'loss'?"),

@@ -49,7 +49,8 @@ def test_folders_that_no_stage_leaves_results_in_are_passed_over_unless_named(pr
     assert capsys.readouterr().out == "ok     results/small: 3 files as recorded\n0 faults\n".replace(
         "results", f"{project}/results"
     )
-    assert main(["verify", "results/benchmarks"]) == 1
+    assert main(["verify", "results/own_birds"]) == 1
+    assert main(["verify", "results/benchmarks"]) == 2
 
 
 def test_committed_results_are_held_against_their_digests(project, capsys):
@@ -58,6 +59,7 @@ def test_committed_results_are_held_against_their_digests(project, capsys):
         write_text(folder / name, name)
     write_sums(folder)
     assert main(["verify", "results/reference/mini"]) == main(["verify"]) == 0
+    assert main(["verify", "results/reference"]) == 0  # of all scales
     assert "results/reference/mini: 3 committed files\n0 faults\n" in capsys.readouterr().out
     (folder / "claims.md").write_text("better")
     (folder / "call.json").unlink()

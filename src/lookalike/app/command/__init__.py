@@ -9,11 +9,10 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import lookalike
-from lookalike.app.own.arguments import OVERLAY, add_commands
+from lookalike.app.own.arguments import OVERLAY, add_commands, path_of
 from lookalike.base.checks import require_known, workflow_extra
 from lookalike.base.paths import project_or_here, project_root
 from lookalike.base.text import error_line
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0; 1 where one of several things cannot be used, which is named, ``compare`` found no finished run, or nobody
         reads what is printed; 2 outside of a project's folder, without the extra that it needs, for a wrong name, a
-        broken parameter file or picture, or what cannot be written.
+        broken parameter file or picture, or what cannot be written; 130 where it was stopped by Ctrl-C.
     """
     options = parser().parse_args(arguments)
     try:
@@ -45,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, ImportError) as error:
         print(f"lookalike: {error_line(error)}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("lookalike: stopped", file=sys.stderr)
+        return 130
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -111,21 +113,23 @@ def parser() -> argparse.ArgumentParser:
     ):
         action = data.add_parser(name, help=text, description=text, example=f"lookalike data {name} cub")
         action.add_argument("datasets", nargs="*", help="names in params/datasets; all if left out")
-        action.add_argument("--data", type=Path, help="folder of unpacked data (data)")
+        action.add_argument("--data", type=path_of, help="folder of unpacked data (data)")
         action.add_argument(
-            "--archives", type=Path, help="folder of archives ($LOOKALIKE_ARCHIVES, or archives of params/config.yaml)"
+            "--archives",
+            type=path_of,
+            help="folder of archives ($LOOKALIKE_ARCHIVES, or archives of params/config.yaml)",
         )
         action.set_defaults(run=_on_data, what=name)
     text = "read every result again: is it what its stage left, by the record beside it; exit status 1 if one is not"
     action = groups.add_parser(
         "verify", help=text, description=text, example="lookalike verify results/reference/birds"
     )
-    action.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="results/<scale>; all if left out")
+    action.add_argument("folders", nargs="*", type=path_of, metavar="FOLDER", help="results/<scale>; all if left out")
     action.set_defaults(run=_on_verify)
     text = "what a call of Snakemake will run, how long that takes and how much disk it needs; starts nothing"
     action = groups.add_parser("plan", help=text, description=text, example="lookalike plan --scale paper")
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
-    action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
+    action.add_argument("--configfile", type=path_of, action="append", default=[], help=OVERLAY)
     action.add_argument("--seeds", nargs="+", help="seeds of every run (seeds of params/config.yaml)")
     action.add_argument("--tables", nargs="+", help="names in params/tables (those of the scale)")
     action.add_argument(
@@ -141,7 +145,9 @@ def parser() -> argparse.ArgumentParser:
     action = groups.add_parser(
         "measure", help=text, description=text, example="lookalike measure data/cub/CUB_200_2011/images"
     )
-    action.add_argument("pictures", type=Path, help="folder with a folder of pictures per class, such as CUB's images/")
+    action.add_argument(
+        "pictures", type=path_of, help="folder with a folder of pictures per class, such as CUB's images/"
+    )
     action.add_argument("--scale", default="paper", help="name in params/scales (paper)")
     action.add_argument("--tables", nargs="+", help="names in params/tables (those of the scale)")
     action.add_argument("--steps", type=int, default=200, help="of each kind (200)")
@@ -153,7 +159,7 @@ def parser() -> argparse.ArgumentParser:
     action.add_argument("recipe", metavar="RECIPE@DATASET", help="a recipe, or a point of a sweep, on a data set")
     action.add_argument("--against", metavar="RECIPE[@DATASET]", help="print only what differs from this one")
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
-    action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
+    action.add_argument("--configfile", type=path_of, action="append", default=[], help=OVERLAY)
     action.set_defaults(run=_on_show)
     text = "what differs between two runs, or two rows of tables, in settings and metrics"
     means = (
@@ -168,7 +174,7 @@ def parser() -> argparse.ArgumentParser:
     )
     action.add_argument("runs", nargs=2, metavar="RUN", help="without a seed all seeds that are there")
     action.add_argument("--scale", help="name in params/scales (scale of params/config.yaml)")
-    action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
+    action.add_argument("--configfile", type=path_of, action="append", default=[], help=OVERLAY)
     action.add_argument(
         "--checkpoint",
         choices=CHECKPOINTS,
@@ -193,7 +199,7 @@ def parser() -> argparse.ArgumentParser:
         description=f"{text}; runs that are there are left alone.",
         example="lookalike track sync",
     )
-    action.add_argument("--configfile", type=Path, action="append", default=[], help=OVERLAY)
+    action.add_argument("--configfile", type=path_of, action="append", default=[], help=OVERLAY)
     action.set_defaults(run=_on_sync)
     return command
 
@@ -205,6 +211,9 @@ def _on_data(options: argparse.Namespace) -> int:
     names = options.datasets or dataset_names()
     for name in names:
         require_known("data set", name, dataset_names())  # a misspelt one ends here, before anything is printed
+    for option, folder in (("--data", options.data), ("--archives", options.archives)):
+        if folder is not None and not folder.is_dir():
+            raise ValueError(f"{option} {folder}: {'not a folder' if folder.exists() else 'no such folder'}")
     run = {"status": status, "verify": verify}[options.what]
     return run(names, options.data or project_root() / "data", options.archives or archives_folder())
 

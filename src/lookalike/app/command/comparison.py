@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -135,9 +136,14 @@ def _metrics(first: Sequence[Run], second: Sequence[Run], checkpoint: str) -> It
         rows.append([name, *means, f"{found.mean:+.4f}", *interval])
     yield from ("  " + line for line in aligned(rows).splitlines())
     known = [{name for scores in side for name in scores} for side in sides]
-    for letter, only in zip("AB", (known[0] - known[1], known[1] - known[0]), strict=True):
-        if only:
-            yield f"  only {letter}: {', '.join(sorted(only, key=_in_order))}"
+    told = {
+        "only A": known[0] - known[1],
+        "only B": known[1] - known[0],
+        "left out, as not every seed has it": (known[0] & known[1]) - common,
+    }
+    for what, names in told.items():
+        if names:
+            yield f"  {what}: {', '.join(sorted(names, key=_in_order))}"
 
 
 def _fault(run: Run, checkpoint: str) -> str:
@@ -156,7 +162,11 @@ def _fault(run: Run, checkpoint: str) -> str:
 
 
 def _scores(run: Run, checkpoint: str) -> Mapping[str, float]:
-    return {name: float(value) for name, value in read_json(run.file("metrics"))[checkpoint].items()}
+    found = dict(read_json(run.file("metrics"))[checkpoint])
+    wrong = [name for name, value in found.items() if isinstance(value, bool | str) or not math.isfinite(value)]
+    if wrong or not found:
+        raise ValueError(f"{checkpoint}: {f'{wrong[0]} is {found[wrong[0]]!r}' if wrong else 'holds no metric'}")
+    return found
 
 
 def _by_dataset(runs: Sequence[Run]) -> dict[str, dict[int, Run]]:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from lookalike.base.files import read_text, write_text
 from lookalike.base.paths import in_project, project_root
 from lookalike.workflow.plan.recipes import read_recipes
@@ -140,7 +142,7 @@ def changed(text: str, block: str, where: str) -> str:
 
 
 def _check_name(kind: str, name: str, asked: Kind) -> None:
-    if not NAME.fullmatch(name) or keyword.iskeyword(name):
+    if not NAME.fullmatch(name) or keyword.iskeyword(name) or not isinstance(yaml.safe_load(name), str):
         raise ValueError(f"{name!r} is no name for a {kind}: small letters, digits and underscores, such as my_{kind}")
     recipe = asked.recipe.format(name)
     known = {kind: dataset_names() if kind == "dataset" else keys_of(*LOOKUPS[kind]), "recipe": read_recipes()}

@@ -38,6 +38,8 @@ def _named(run: str, plan: Plan, dataset: str) -> tuple[str, str]:
     recipe, _, named = run.partition("@")
     if not (dataset := named or dataset):
         raise ValueError(f"{run!r}: a recipe is shown on a data set, as {recipe}@{next(iter(plan.datasets))}")
+    if not recipe:
+        raise ValueError(f"{run!r}: names no recipe; RECIPE@{dataset} does")
     require_known(f"data set of scale {plan.scale}", dataset, plan.datasets)
     plan.check_run(recipe, dataset)
     return recipe, dataset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from lookalike.app.own.recommend.schedule import SCHEDULE
@@ -28,7 +29,7 @@ DATA = "data"
 # What Snakemake writes itself, behind a job that has ended, and a folder that is laid out of files with records.
 UNRECORDED = ("timings", "page")
 # Below results/, but of no stage, as is a folder with a schedule of `recommend`.
-OF_NO_STAGE = ("benchmarks", "reference")
+OF_NO_STAGE = "benchmarks"
 UNKNOWN = "results of an earlier version have none; remove them, and the next call makes them again"
 
 
@@ -52,7 +53,11 @@ def print_verification(folders: Iterable[Path]) -> int:
         if not folder.is_dir() or RESULTS not in folder.resolve().parts[:-1]:
             there = ", ".join(str(each.relative_to(project_root())) for each in every)
             raise ValueError(f"{folder} is no folder below {RESULTS}/; there are {there}")
-    for folder in folders or every:
+        if folder.resolve() == (results / OF_NO_STAGE).resolve():
+            raise ValueError(f"{folder} is written where it is committed; `git status` tells what has changed there")
+    committed = (results / COMMITTED).resolve()
+    below = [sorted(each.glob("*")) if each.resolve() == committed else [each] for each in folders]
+    for folder in chain.from_iterable(below) if folders else every:
         right = 0
         if folder.resolve().parent.name == COMMITTED:
             try:
@@ -111,7 +116,7 @@ def _fault_of_committed(path: Path, digest: str | None) -> str:
 
 
 def _is_of_stages(folder: Path) -> bool:
-    return folder.is_dir() and folder.name not in OF_NO_STAGE and not (folder / SCHEDULE).is_file()
+    return folder.is_dir() and folder.name not in (OF_NO_STAGE, COMMITTED) and not (folder / SCHEDULE).is_file()
 
 
 def _looked_at(folder: Path) -> Iterator[tuple[Path, str]]:
