@@ -170,6 +170,13 @@ def test_a_name_that_a_stream_cannot_print_is_printed_all_the_same(places, local
     assert (b"set PYTHONUTF8=1" in done.stdout) == ("PYTHONUTF8" in locale)
 
 
+def test_a_model_that_may_not_be_read_is_not_said_to_be_missing(places):
+    model = places / "model.safetensors"
+    model.touch(mode=0)
+    done = run(["lookalike", "search", model, "groceries:Lemon/0.jpg"], HOME=str(places / "home"))
+    assert (done.returncode, done.stderr) == (2, f"lookalike: {model}: Permission denied\n")
+
+
 def test_a_call_from_a_folder_that_is_gone_says_so(tmp_path):
     (tmp_path / "gone").mkdir()
     done = run(

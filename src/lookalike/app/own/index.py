@@ -139,6 +139,7 @@ def read_parts(folder: Path, model: str) -> list[Part]:
     """
     parts = []
     for path in sorted(folder.glob("*.safetensors")):
+        path.open("rb").close()  # safetensors calls a file that may not be read one that is not there
         try:
             tensors, about = mapped_tensors(path)
             if about["model"] != model:

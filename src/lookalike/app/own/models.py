@@ -96,9 +96,10 @@ def _trained(name: str, checkpoint: str) -> tuple[nn.Module, str, View, Backbone
     # Here, as it takes every loss of a training along, and these half a second.
     from lookalike.workflow.training.model_file import load_model
 
+    digest = file_digest(path)  # first: safetensors calls a file that may not be read one that is not there
     network, trained = load_model(path, checkpoint)
     settings = trained.settings
-    return network, f"{checkpoint} of {file_digest(path)}", settings.test_image, settings.backbone
+    return network, f"{checkpoint} of {digest}", settings.test_image, settings.backbone
 
 
 def _untrained(name: str) -> tuple[nn.Module, str, View, Backbone]:
