@@ -229,6 +229,21 @@ def test_weights_that_are_not_finite_are_not_exported(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_pictures_that_are_added_at_once_are_all_added(exported, tmp_path):
+    _, _, folder = exported("embedder")
+    out = shutil.copytree(folder / "out", tmp_path / "out")
+    new = write_pictures(tmp_path / "new", 5, seed=7)
+    calls = [[sys.executable, "-c", FORBID, str(out / "use.py"), "--add", str(picture)] for picture in new]
+    adding = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for call in calls]
+    printed = [each.communicate()[0] for each in adding]
+    assert sorted(printed) == [f"1 added, {count} in the index\n" for count in range(11, 16)]
+    index = faiss.read_index(str(out / "index.faiss"))
+    names = read_json(out / "pictures.json")["pictures"]
+    assert (index.ntotal, sorted(names[10:])) == (15, sorted(map(str, new)))
+    (hit,) = printed_by(out, new[2]).splitlines()[:1]
+    assert hit.split() == ["1.0000", str(new[2])]
+
+
 def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_line(exported, tmp_path):
     _, _, folder = exported("embedder")
     out = shutil.copytree(folder / "out", tmp_path / "out")
@@ -245,6 +260,8 @@ def test_exported_functions_take_batches_add_pictures_and_tell_the_broken_in_a_l
     added = use("--add", *new, broken)
     assert (added.returncode, added.stdout) == (1, "3 added, 13 in the index\n")
     assert [line.split(":")[0] for line in added.stderr.splitlines()] == [str(broken)]
+    os.mkfifo(tmp_path / "pipe.jpg")
+    assert use(tmp_path / "pipe.jpg").stderr == f"{tmp_path}/pipe.jpg: no such file\n"
     again = use("--add", new[1])
     assert again.stderr == f"{new[1]}: is in the index already\n" and again.stdout == "0 added, 13 in the index\n"
     found = use(new[1], broken, new[2])
